@@ -1,1 +1,3 @@
 //! Experiments.
+
+pub mod figure;

@@ -1,1 +1,42 @@
-//! Whom to ask next.
+//! Whom to ask next, when every gradient must be asked for, one user at a time, and each answer is expensive.
+//!
+//! Minimise `f(x) = (1/n) Σ f_i(x)`, where `f_i` belongs to *user* `i`. A *query* asks one user for `∇f_i(x)` at one
+//! point; queries are what costs. A [`Method`] is three parts:
+//!
+//! - [`belief`]: what is held of each user,
+//! - [`choice`]: whom to ask next,
+//! - [`update`]: how the point moves on an answer.
+//!
+//! The methods of the paper "Stochastic Gradient Descent with Strategic Querying" (Jiang, Wai, Alizadeh) are
+//! constructors in [`method`]. A [`Session`] runs any of them by two calls, [`ask`](Session::ask) and
+//! [`tell`](Session::tell); [`simulate`] drives sessions against a [`Problem`] whose optimum is known.
+
+pub mod belief;
+pub mod catalog;
+pub mod choice;
+mod expected_improvement;
+mod kernel;
+mod meter;
+pub mod method;
+mod oracle;
+pub mod problem;
+pub mod random;
+pub mod session;
+pub mod settings;
+pub mod simulate;
+mod step_size;
+pub mod theory;
+pub mod update;
+
+pub use belief::{Belief, LastGradient};
+pub use choice::{Choice, ChoiceError, Chosen, Needs, Scene};
+pub use expected_improvement::{bonus, expected_improvement};
+pub use meter::Meter;
+pub use method::{Method, Part};
+pub use oracle::Oracle;
+pub use problem::Problem;
+pub use random::Random;
+pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
+pub use settings::{Settings, SettingsError, Smoothness};
+pub use step_size::StepSize;
+pub use update::Update;

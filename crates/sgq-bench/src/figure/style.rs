@@ -1,0 +1,76 @@
+//! How the curves are told apart: by colour, by marker and, past the palette, by dashes.
+
+/// The palette of Okabe and Ito, which readers with any common colour blindness can tell apart,
+/// without its yellow, which is too faint for a line on white.
+const COLOURS: [&str; 7] = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
+];
+
+/// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus.
+/// Six shapes against seven colours: the pair repeats only after 42 curves, and print without
+/// colour still shows which is which.
+const MARKERS: [&str; 6] = [
+    "m-3.6,0a3.6,3.6 0 1,0 7.2,0a3.6,3.6 0 1,0-7.2,0z",
+    "m-3.3-3.3h6.6v6.6h-6.6z",
+    "m0-4.6l4.3,7.6h-8.6z",
+    "m0-4.9l4.4,4.9l-4.4,4.9l-4.4-4.9z",
+    "m0,4.6l4.3-7.6h-8.6z",
+    "m-1.5-4.3h3v2.8h2.8v3h-2.8v2.8h-3v-2.8h-2.8v-3h2.8z",
+];
+
+/// Dashes of the first, second and third turn through the palette. The plain dash is kept for
+/// curves that ask for it.
+const TURNS: [&str; 3] = ["", "0.1 4.5", "9 4.5 0.1 4.5"];
+const DASHED: &str = "7 5";
+
+/// The look of one curve.
+pub(super) struct Style {
+    pub colour: &'static str,
+    /// Outline of the marker, as path commands relative to the point.
+    pub marker: &'static str,
+    /// Value of `stroke-dasharray`; empty for a solid line.
+    dashes: &'static str,
+    hollow: bool,
+}
+
+impl Style {
+    /// The look of the curve at `index` in the figure.
+    pub(super) fn of(index: usize, dashed: bool) -> Self {
+        let turn = index / COLOURS.len();
+        Self {
+            colour: COLOURS[index % COLOURS.len()],
+            marker: MARKERS[index % MARKERS.len()],
+            dashes: if dashed {
+                DASHED
+            } else {
+                TURNS[turn % TURNS.len()]
+            },
+            hollow: dashed,
+        }
+    }
+
+    /// The element that strokes the path `data`.
+    pub(super) fn line(&self, data: &str) -> String {
+        let dashes = match self.dashes {
+            "" => String::new(),
+            dashes => format!(" stroke-dasharray=\"{dashes}\""),
+        };
+        format!("<path d=\"{data}\" stroke=\"{}\"{dashes}/>\n", self.colour)
+    }
+
+    /// The element that draws this curve's marker at each of `places`.
+    pub(super) fn markers(&self, places: &[(f64, f64)]) -> String {
+        use super::text::number;
+        let data: String = places
+            .iter()
+            .map(|(x, y)| format!("M{},{}{}", number(*x), number(*y), self.marker))
+            .collect();
+        // A rim in the other colour keeps the marker apart from the lines it lies on.
+        let (fill, rim, width) = if self.hollow {
+            ("#fff", self.colour, "1.4")
+        } else {
+            (self.colour, "#fff", "1")
+        };
+        format!("<path d=\"{data}\" fill=\"{fill}\" stroke=\"{rim}\" stroke-width=\"{width}\"/>\n")
+    }
+}

@@ -1,0 +1,347 @@
+//! Every built-in method and part by name, for front doors that learn the method at run time.
+
+use crate::{
+    AskTell, Belief, Choice, LastGradient, Method, Session, Settings, SettingsError, Sight, Update,
+    belief::Nothing,
+    choice::{OracleEi, Shuffled, SurrogateEi, Uniform},
+    update::{Saga, Sgd, Svrg},
+};
+
+/// Whom to ask, by name and settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ChoiceKind {
+    /// [`Uniform`].
+    Uniform,
+    /// [`Shuffled`].
+    Shuffled,
+    /// [`OracleEi`].
+    OracleEi,
+    /// [`SurrogateEi`].
+    SurrogateEi {
+        /// The exploration probability `p`.
+        explore: f64,
+        /// The weight of the bonus.
+        bonus_weight: f64,
+    },
+}
+
+/// How to move, by name and settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum UpdateKind {
+    /// [`Sgd`].
+    Sgd,
+    /// [`Saga`].
+    Saga,
+    /// [`Svrg`].
+    Svrg {
+        /// Steps between snapshots; without a number, twice as many as there are users.
+        inner_steps: Option<usize>,
+    },
+}
+
+/// A method put together at run time. The belief follows from the other two parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recipe {
+    /// Whom to ask.
+    pub choice: ChoiceKind,
+    /// How to move.
+    pub update: UpdateKind,
+}
+
+impl Recipe {
+    /// Opens a session of this method under a name of one's own.
+    pub fn open<'s>(
+        &self,
+        name: &str,
+        settings: Settings,
+        sight: Sight<'s>,
+    ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
+        let opening = Opening {
+            name,
+            settings,
+            sight,
+        };
+        match self.update {
+            UpdateKind::Sgd => opening.memoryless(self.choice, Sgd),
+            UpdateKind::Saga => opening.remembering(self.choice, Saga),
+            UpdateKind::Svrg { inner_steps } => {
+                let inner_steps = inner_steps.unwrap_or(2 * opening.settings.users);
+                opening.memoryless(self.choice, Svrg::new(inner_steps))
+            }
+        }
+    }
+
+    /// Whether the method looks at more than it pays for, and so is only a yardstick.
+    pub fn needs_oracle(&self) -> bool {
+        matches!(self.choice, ChoiceKind::OracleEi)
+    }
+}
+
+struct Opening<'n, 's> {
+    name: &'n str,
+    settings: Settings,
+    sight: Sight<'s>,
+}
+
+impl<'s> Opening<'_, 's> {
+    /// For updates that need no memory of the users: whether there is one depends on the choice.
+    fn memoryless<U>(
+        self,
+        choice: ChoiceKind,
+        update: U,
+    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    where
+        U: Update<Nothing> + Update<LastGradient> + 's,
+    {
+        match choice {
+            ChoiceKind::Uniform => self.open(Nothing, Uniform, update),
+            ChoiceKind::Shuffled => self.open(Nothing, Shuffled::new(), update),
+            ChoiceKind::OracleEi => self.open(Nothing, OracleEi::new(), update),
+            ChoiceKind::SurrogateEi { .. } => self.remembering(choice, update),
+        }
+    }
+
+    fn remembering<U>(
+        self,
+        choice: ChoiceKind,
+        update: U,
+    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    where
+        U: Update<LastGradient> + 's,
+    {
+        let belief = LastGradient::new();
+        match choice {
+            ChoiceKind::Uniform => self.open(belief, Uniform, update),
+            ChoiceKind::Shuffled => self.open(belief, Shuffled::new(), update),
+            ChoiceKind::OracleEi => self.open(belief, OracleEi::new(), update),
+            ChoiceKind::SurrogateEi {
+                explore,
+                bonus_weight,
+            } => {
+                let choice = SurrogateEi::new(explore).bonus_weight(bonus_weight);
+                self.open(belief, choice, update)
+            }
+        }
+    }
+
+    fn open<B, C, U>(
+        self,
+        belief: B,
+        choice: C,
+        update: U,
+    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    where
+        B: Belief + 's,
+        C: Choice<B> + 's,
+        U: Update<B> + 's,
+    {
+        let method = Method::new(self.name, belief, choice, update);
+        let session = Session::with_sight(method, self.settings, self.sight)?;
+        Ok(Box::new(session))
+    }
+}
+
+/// A built-in method, as a catalogue describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct MethodEntry {
+    /// What to call it in a file.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its parts, with the paper's settings.
+    pub recipe: Recipe,
+    /// The queries it charges.
+    pub charges: &'static str,
+}
+
+/// A part, as a catalogue describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct PartEntry<Kind> {
+    /// What to call it in a file.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its kind, with default settings.
+    pub kind: Kind,
+    /// The settings it takes.
+    pub settings: &'static [Setting],
+}
+
+/// A setting of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// What to call it in a file.
+    pub name: &'static str,
+    /// What it means, with its default.
+    pub summary: &'static str,
+}
+
+const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi {
+    explore: 0.3,
+    bonus_weight: 1.0,
+};
+const SVRG: UpdateKind = UpdateKind::Svrg { inner_steps: None };
+
+/// The built-in methods.
+pub const METHODS: &[MethodEntry] = &[
+    MethodEntry {
+        name: "sgd",
+        summary: "a user at random, a step along its gradient",
+        recipe: Recipe {
+            choice: ChoiceKind::Uniform,
+            update: UpdateKind::Sgd,
+        },
+        charges: "1 a step",
+    },
+    MethodEntry {
+        name: "shuffled-sgd",
+        summary: "every user once in random order, then again; steps along the gradients",
+        recipe: Recipe {
+            choice: ChoiceKind::Shuffled,
+            update: UpdateKind::Sgd,
+        },
+        charges: "1 a step",
+    },
+    MethodEntry {
+        name: "ogq",
+        summary: "the user with the largest expected improvement, by an oracle (Algorithm 1); a yardstick",
+        recipe: Recipe {
+            choice: ChoiceKind::OracleEi,
+            update: UpdateKind::Sgd,
+        },
+        charges: "1 a step; its look at all n gradients is diagnostic, never billed",
+    },
+    MethodEntry {
+        name: "sgq",
+        summary: "the user with the largest surrogate improvement plus bonus (Algorithm 2)",
+        recipe: Recipe {
+            choice: SURROGATE_EI,
+            update: UpdateKind::Sgd,
+        },
+        charges: "n at the start, then 1 a step",
+    },
+    MethodEntry {
+        name: "saga",
+        summary: "a user at random, a step corrected by everybody's last gradient",
+        recipe: Recipe {
+            choice: ChoiceKind::Uniform,
+            update: UpdateKind::Saga,
+        },
+        charges: "n at the start, then 1 a step",
+    },
+    MethodEntry {
+        name: "svrg",
+        summary: "a user at random, a step corrected by a full gradient taken now and then",
+        recipe: Recipe {
+            choice: ChoiceKind::Uniform,
+            update: SVRG,
+        },
+        charges: "n a snapshot, then 1 a step",
+    },
+    MethodEntry {
+        name: "saga-sgq",
+        summary: "SGQ's choice with SAGA's step (the remark after Theorem 2)",
+        recipe: Recipe {
+            choice: SURROGATE_EI,
+            update: UpdateKind::Saga,
+        },
+        charges: "n at the start, then 1 a step",
+    },
+];
+
+/// The built-in choices.
+pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
+    PartEntry {
+        name: "uniform",
+        summary: "every user equally likely, each time anew",
+        kind: ChoiceKind::Uniform,
+        settings: &[],
+    },
+    PartEntry {
+        name: "shuffled",
+        summary: "every user once in random order, then again (without replacement)",
+        kind: ChoiceKind::Shuffled,
+        settings: &[],
+    },
+    PartEntry {
+        name: "oracle-ei",
+        summary: "argmax of the expected improvement, with everybody's true gradients (simulation only)",
+        kind: ChoiceKind::OracleEi,
+        settings: &[],
+    },
+    PartEntry {
+        name: "surrogate-ei",
+        summary: "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients",
+        kind: SURROGATE_EI,
+        settings: &[
+            Setting {
+                name: "p",
+                summary: "probability of asking a user at random instead, in [0, 1]; default 0.3",
+            },
+            Setting {
+                name: "bonus",
+                summary: "weight of the bonus, not negative; default 1, as in the paper",
+            },
+        ],
+    },
+];
+
+/// The built-in updates.
+pub const UPDATES: &[PartEntry<UpdateKind>] = &[
+    PartEntry {
+        name: "sgd",
+        summary: "x −= α ∇f_i(x)",
+        kind: UpdateKind::Sgd,
+        settings: &[],
+    },
+    PartEntry {
+        name: "saga",
+        summary: "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)",
+        kind: UpdateKind::Saga,
+        settings: &[],
+    },
+    PartEntry {
+        name: "svrg",
+        summary: "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)",
+        kind: SVRG,
+        settings: &[Setting {
+            name: "inner_steps",
+            summary: "steps between snapshots; default 2n (the paper's experiment: 10)",
+        }],
+    },
+];
+
+/// The step-size rules: how each is written in a file, and what it does.
+pub const STEP_SIZES: &[Setting] = &[
+    Setting {
+        name: "0.015",
+        summary: "the same at every step",
+    },
+    Setting {
+        name: "{ initial = 0.1, rate = 0.01 }",
+        summary: "initial / (1 + rate·t) after t steps",
+    },
+    Setting {
+        name: "{ pieces = [[0, 0.1], [100, 0.01]] }",
+        summary: "from step 0 on 0.1, from step 100 on 0.01",
+    },
+    Setting {
+        name: "\"theory\"",
+        summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)",
+    },
+];
+
+impl MethodEntry {
+    /// The settings that its parts take.
+    pub fn settings(&self) -> Vec<Setting> {
+        let choice = CHOICES
+            .iter()
+            .find(|part| part.kind == self.recipe.choice)
+            .map_or(&[][..], |part| part.settings);
+        let update = UPDATES
+            .iter()
+            .find(|part| part.kind == self.recipe.update)
+            .map_or(&[][..], |part| part.settings);
+        [choice, update].concat()
+    }
+}

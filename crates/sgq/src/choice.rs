@@ -1,0 +1,109 @@
+//! Whom to ask next.
+
+mod expected_improvement;
+mod order;
+
+use thiserror::Error;
+
+use crate::{Belief, Part, Random, SettingsError, Smoothness, theory::Theorem};
+
+pub use expected_improvement::{OracleEi, SurrogateEi};
+pub use order::{Sequence, Shuffled, Uniform};
+
+/// Decides whom to ask for the next step.
+///
+/// # Contract
+///
+/// `begin` is called once, before anything else, and refuses settings that make no sense. `choose` returns a user
+/// below `scene.users`, and depends on nothing but its own state, the scene and the random stream: that is what makes a
+/// run repeatable and resumable.
+pub trait Choice<B: Belief>: Part {
+    /// Learns the number of users and checks its own settings.
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        let _ = users;
+        Ok(())
+    }
+
+    /// What it cannot work without; a session that lacks it is refused when it is built.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    /// The theorem that bounds the step size of plain SGD steps under this choice, if there is one.
+    fn theorem(&self) -> Option<Theorem> {
+        None
+    }
+
+    /// Picks the user to ask.
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError>;
+}
+
+/// What a choice cannot work without.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Every user's smoothness constant `L_i`.
+    pub smoothness: bool,
+    /// A look at every user's true gradient before each choice, which only a simulation can offer.
+    pub oracle: bool,
+}
+
+/// All that a choice may look at.
+#[derive(Debug)]
+pub struct Scene<'a, B> {
+    /// How many users there are.
+    pub users: usize,
+    /// The point `x_t` at which the next gradient is asked for.
+    pub point: &'a [f64],
+    /// The step size `α_t` of the coming step.
+    pub step_size: f64,
+    /// What is believed of the users.
+    pub belief: &'a B,
+    pub(crate) smoothness: Option<&'a Smoothness>,
+    pub(crate) all_gradients: Option<&'a [f64]>,
+}
+
+impl<'a, B> Scene<'a, B> {
+    /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them.
+    pub fn smoothness(&self) -> Result<&'a Smoothness, ChoiceError> {
+        self.smoothness
+            .ok_or(ChoiceError::NotAskedFor("smoothness"))
+    }
+
+    /// Every user's true gradient at the point, row after row; there whenever [`Needs::oracle`] asked for them.
+    pub fn all_gradients(&self) -> Result<&'a [f64], ChoiceError> {
+        self.all_gradients.ok_or(ChoiceError::NotAskedFor("oracle"))
+    }
+}
+
+/// A choice made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The user to ask.
+    pub user: usize,
+    /// Whether it was picked at random in order to explore; `None` where a choice knows no such difference.
+    pub explored: Option<bool>,
+}
+
+/// Why no user could be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChoiceError {
+    /// A fixed sequence has been used up.
+    #[error(
+        "the fixed sequence of {length} users is used up: give a longer one or a smaller budget"
+    )]
+    SequenceEnded {
+        /// How many users the sequence had.
+        length: usize,
+    },
+    /// A choice named a user that does not exist.
+    #[error("the choice picked user {user}, but there are only {users}: users count from 0")]
+    NoSuchUser {
+        /// The user picked.
+        user: usize,
+        /// How many there are.
+        users: usize,
+    },
+    /// A choice reads something that its `needs` does not ask for.
+    #[error("the choice reads the {0} but its `needs` does not ask for it")]
+    NotAskedFor(&'static str),
+}

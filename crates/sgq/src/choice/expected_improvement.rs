@@ -1,0 +1,167 @@
+//! The paper's two choices: the user with the largest expected improvement, by an oracle (OGQ) or by belief (SGQ).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, ChoiceError, Chosen, Needs, Scene};
+use crate::{
+    Belief, LastGradient, Random, SettingsError, bonus, expected_improvement, kernel,
+    theory::Theorem,
+};
+
+/// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
+///
+/// No real run can look at all gradients before it asks for one; this is the yardstick for those that can not.
+/// The look is counted as diagnostic.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OracleEi {
+    #[serde(skip)]
+    mean: Vec<f64>,
+}
+
+impl OracleEi {
+    /// The oracle's choice.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<B: Belief> Choice<B> for OracleEi {
+    fn needs(&self) -> Needs {
+        Needs {
+            smoothness: true,
+            oracle: true,
+        }
+    }
+
+    fn theorem(&self) -> Option<Theorem> {
+        Some(Theorem::One)
+    }
+
+    fn choose(
+        &mut self,
+        scene: &Scene<'_, B>,
+        _random: &mut Random,
+    ) -> Result<Chosen, ChoiceError> {
+        let gradients = scene.all_gradients()?;
+        let smoothness = scene.smoothness()?.mean();
+        self.mean.resize(scene.point.len(), 0.0);
+        kernel::mean_of_rows(gradients, &mut self.mean);
+        let scores = gradients.chunks_exact(self.mean.len()).map(|gradient| {
+            expected_improvement(
+                scene.step_size,
+                smoothness,
+                kernel::dot(&self.mean, gradient),
+                kernel::norm_squared(gradient).sqrt(),
+            )
+        });
+        Ok(Chosen {
+            user: kernel::argmax(scores),
+            explored: None,
+        })
+    }
+}
+
+/// `argmax_i ẼI_i + w·r_i` over the last gradients, with a uniform pick now and then: Algorithm 2 (SGQ).
+///
+/// One uniform draw decides between the two; a second one picks the user, only when exploring.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SurrogateEi {
+    explore: f64,
+    bonus_weight: f64,
+    #[serde(skip)]
+    errors: Vec<f64>,
+}
+
+impl SurrogateEi {
+    /// Explores with probability `explore` (the paper's `p`).
+    pub fn new(explore: f64) -> Self {
+        Self {
+            explore,
+            bonus_weight: 1.0,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
+    pub fn bonus_weight(mut self, weight: f64) -> Self {
+        self.bonus_weight = weight;
+        self
+    }
+
+    fn best(&mut self, scene: &Scene<'_, LastGradient>) -> Result<usize, ChoiceError> {
+        let smoothness = scene.smoothness()?;
+        let belief = scene.belief;
+        self.errors.clear();
+        self.errors.extend(
+            smoothness
+                .each()
+                .iter()
+                .enumerate()
+                .map(|(user, &user_smoothness)| belief.error(user, scene.point, user_smoothness)),
+        );
+        let mean_error = self.errors.iter().sum::<f64>() / scene.users as f64;
+        let mean_norm = kernel::norm_squared(belief.mean()).sqrt();
+        let scores = self.errors.iter().enumerate().map(|(user, &error)| {
+            let gradient_norm = belief.gradient_norm(user);
+            let inner_product = kernel::dot(belief.mean(), belief.gradient(user));
+            let surrogate = expected_improvement(
+                scene.step_size,
+                smoothness.mean(),
+                inner_product,
+                gradient_norm,
+            );
+            let bonus = bonus(
+                scene.step_size,
+                smoothness.mean(),
+                mean_norm,
+                gradient_norm,
+                error,
+                mean_error,
+            );
+            surrogate + self.bonus_weight * bonus
+        });
+        Ok(kernel::argmax(scores))
+    }
+}
+
+impl Choice<LastGradient> for SurrogateEi {
+    fn begin(&mut self, _users: usize) -> Result<(), SettingsError> {
+        if !(0.0..=1.0).contains(&self.explore) {
+            return Err(SettingsError::Exploration(self.explore));
+        }
+        if !(self.bonus_weight >= 0.0 && self.bonus_weight.is_finite()) {
+            return Err(SettingsError::BonusWeight(self.bonus_weight));
+        }
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            smoothness: true,
+            oracle: false,
+        }
+    }
+
+    fn theorem(&self) -> Option<Theorem> {
+        (self.bonus_weight == 1.0).then_some(Theorem::Two {
+            explore: self.explore,
+        })
+    }
+
+    fn choose(
+        &mut self,
+        scene: &Scene<'_, LastGradient>,
+        random: &mut Random,
+    ) -> Result<Chosen, ChoiceError> {
+        let explored = random.unit() < self.explore;
+        let user = if explored {
+            random.index(scene.users)
+        } else {
+            self.best(scene)?
+        };
+        Ok(Chosen {
+            user,
+            explored: Some(explored),
+        })
+    }
+}

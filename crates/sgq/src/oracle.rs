@@ -1,0 +1,18 @@
+//! Where gradients come from.
+
+/// Answers the one question that costs something: a user's gradient at a point.
+///
+/// # Contract
+///
+/// `gradient` writes exactly `∇f_user(point)`, with no noise: asked twice at the same point it gives the same numbers.
+/// It is only called with `user < users()` and slices of length `dim()`.
+pub trait Oracle: Sync {
+    /// How many users there are, `n`.
+    fn users(&self) -> usize;
+
+    /// How many parameters there are, `d`.
+    fn dim(&self) -> usize;
+
+    /// Writes `∇f_user(point)` into `gradient`.
+    fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]);
+}

@@ -1,0 +1,174 @@
+//! Quadratics with cross terms.
+
+use faer::{Mat, Side};
+
+use super::{Optimum, Problem, ProblemError, check_shapes};
+use crate::{Oracle, kernel};
+
+/// `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, with `A_i` symmetric and positive semidefinite.
+///
+/// ```
+/// use sgq::{Problem, problem::DenseQuadratic};
+///
+/// // Row by row: A_0 = [2 1; 1 2] around (1, 0), A_1 = I around (0, 1).
+/// let problem = DenseQuadratic::new(
+///     &[vec![2.0, 1.0, 1.0, 2.0], vec![1.0, 0.0, 0.0, 1.0]],
+///     &[vec![1.0, 0.0], vec![0.0, 1.0]],
+/// )?;
+/// assert!((problem.smoothness().unwrap()[0] - 6.0).abs() < 1e-12);
+/// # Ok::<(), sgq::problem::ProblemError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct DenseQuadratic {
+    dim: usize,
+    curvatures: Vec<f64>,
+    centers: Vec<f64>,
+    mean_curvature: Vec<f64>,
+    smoothness: Vec<f64>,
+    pl_constant: Option<f64>,
+    optimum: Optimum,
+}
+
+/// Eigenvalues below this part of the largest one count as zero.
+const FLAT: f64 = 1e-12;
+
+impl DenseQuadratic {
+    /// A `d × d` curvature, row by row, and a center for each user.
+    pub fn new(curvatures: &[Vec<f64>], centers: &[Vec<f64>]) -> Result<Self, ProblemError> {
+        let (users, dim) = check_shapes(curvatures, centers, |dim| dim * dim)?;
+        let mut smoothness = Vec::with_capacity(users);
+        for (user, curvature) in curvatures.iter().enumerate() {
+            for row in 0..dim {
+                for column in 0..row {
+                    if curvature[row * dim + column] != curvature[column * dim + row] {
+                        return Err(ProblemError::NotSymmetric { user, row, column });
+                    }
+                }
+            }
+            let eigenvalues = matrix(curvature, dim)
+                .self_adjoint_eigenvalues(Side::Lower)
+                .map_err(|_| ProblemError::Eigenvalues {
+                    of: format!("user {user}'s curvature"),
+                })?;
+            let (least, most) = (eigenvalues[0], eigenvalues[dim - 1]);
+            if least < -FLAT * most.abs() {
+                return Err(ProblemError::Indefinite { user, value: least });
+            }
+            smoothness.push(2.0 * most.max(0.0));
+        }
+
+        let mut mean_curvature = vec![0.0; dim * dim];
+        kernel::mean_of_rows(&curvatures.concat(), &mut mean_curvature);
+        // The minimiser solves (Σ A_i) x = Σ A_i b_i.
+        let mut pull = vec![0.0; dim];
+        for (curvature, center) in curvatures.iter().zip(centers) {
+            for (row, pull) in curvature.chunks_exact(dim).zip(&mut pull) {
+                *pull += kernel::dot(row, center) / users as f64;
+            }
+        }
+        let (minimiser, least) = solve(&mean_curvature, &pull)?;
+
+        let mut problem = Self {
+            dim,
+            curvatures: curvatures.concat(),
+            centers: centers.concat(),
+            mean_curvature,
+            smoothness,
+            pl_constant: least.map(|least| 2.0 * least),
+            optimum: Optimum {
+                point: minimiser,
+                value: 0.0,
+            },
+        };
+        problem.optimum.value = problem.value(&problem.optimum.point);
+        Ok(problem)
+    }
+}
+
+fn matrix(entries: &[f64], dim: usize) -> Mat<f64> {
+    Mat::from_fn(dim, dim, |row, column| entries[row * dim + column])
+}
+
+/// The shortest solution of `A x = b`, and the smallest eigenvalue of `A` that is not zero.
+fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> {
+    let dim = b.len();
+    let eigen = matrix(a, dim)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| ProblemError::Eigenvalues {
+            of: "the mean curvature".into(),
+        })?;
+    let values = eigen.S().column_vector();
+    let vectors = eigen.U();
+    let mut solution = vec![0.0; dim];
+    let mut least = None;
+    for j in 0..dim {
+        if values[j] <= FLAT * values[dim - 1] {
+            continue;
+        }
+        least = least.or(Some(values[j]));
+        let along: f64 = (0..dim).map(|k| vectors[(k, j)] * b[k]).sum();
+        for (k, x) in solution.iter_mut().enumerate() {
+            *x += vectors[(k, j)] * along / values[j];
+        }
+    }
+    Ok((solution, least))
+}
+
+impl Oracle for DenseQuadratic {
+    fn users(&self) -> usize {
+        self.smoothness.len()
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]) {
+        let curvature = &self.curvatures[user * self.dim * self.dim..][..self.dim * self.dim];
+        let center = &self.centers[user * self.dim..][..self.dim];
+        for (out, row) in gradient.iter_mut().zip(curvature.chunks_exact(self.dim)) {
+            // One pass over x − b_i, without a buffer for it.
+            let terms = row.iter().zip(point).zip(center);
+            *out = 2.0 * terms.map(|((a, x), b)| a * (x - b)).sum::<f64>();
+        }
+    }
+}
+
+impl Problem for DenseQuadratic {
+    fn user_value(&self, user: usize, point: &[f64]) -> f64 {
+        let curvature = &self.curvatures[user * self.dim * self.dim..][..self.dim * self.dim];
+        quadratic_form(
+            curvature,
+            point,
+            &self.centers[user * self.dim..][..self.dim],
+        )
+    }
+
+    fn smoothness(&self) -> Option<&[f64]> {
+        Some(&self.smoothness)
+    }
+
+    fn pl_constant(&self) -> Option<f64> {
+        self.pl_constant
+    }
+
+    fn optimum(&self) -> Option<&Optimum> {
+        Some(&self.optimum)
+    }
+
+    /// `(x − x*)ᵀ Ā (x − x*)`, exact where subtracting two values would cancel.
+    fn gap(&self, point: &[f64]) -> Option<f64> {
+        Some(quadratic_form(
+            &self.mean_curvature,
+            point,
+            &self.optimum.point,
+        ))
+    }
+}
+
+/// `(x − b)ᵀ A (x − b)`.
+fn quadratic_form(a: &[f64], x: &[f64], b: &[f64]) -> f64 {
+    let offset: Vec<f64> = x.iter().zip(b).map(|(x, b)| x - b).collect();
+    let rows = a.chunks_exact(offset.len()).zip(&offset);
+    rows.map(|(row, x)| x * kernel::dot(row, &offset)).sum()
+}

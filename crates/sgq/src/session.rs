@@ -1,0 +1,515 @@
+//! Ask and tell: the state machine that every run goes through.
+
+mod ask_tell;
+mod snapshot;
+mod stop;
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{
+    Belief, Choice, ChoiceError, Meter, Method, Oracle, Problem, Random, Scene, Settings,
+    SettingsError, Smoothness, Update, random::Fingerprint, step_size::Schedule,
+};
+
+pub use ask_tell::AskTell;
+pub use snapshot::RestoreError;
+pub use stop::StopReason;
+use stop::StopRules;
+
+/// One run of one method: [`ask`](Session::ask) whom to query, [`tell`](Session::tell) what they answered.
+///
+/// ```
+/// use sgq::{Session, Settings, method};
+///
+/// let clinic = |user: usize, x: &[f64]| vec![2.0 * (x[0] - [2.0, 1.0, -1.0, -2.0][user])];
+/// let settings = Settings::new(vec![5.0], 4)
+///     .smoothness(vec![2.0; 4])
+///     .step_size(0.015)
+///     .budget(60);
+/// let mut session = Session::new(method::sgq(0.3), settings)?;
+/// while let Some(query) = session.ask()? {
+///     let gradient = clinic(query.user, &query.point);
+///     session.tell(query.ticket, &gradient)?;
+/// }
+/// assert_eq!(session.queries(), 60);
+/// assert!(session.point()[0].abs() < 0.5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A session never loses a paid answer to a mistake: an answer it cannot take is refused and the same question stays
+/// open; the same answer told twice counts once.
+#[derive(Debug)]
+pub struct Session<'s, B, C, U> {
+    state: State<B, C, U>,
+    sight: Sight<'s>,
+    // Scratch space, not part of the state.
+    next_point: Arc<[f64]>,
+    all_gradients: Vec<f64>,
+}
+
+/// What a session can see besides the answers it is told.
+#[derive(Clone, Copy, Default)]
+pub enum Sight<'s> {
+    /// Nothing: the users are somewhere else, and every gradient costs something.
+    #[default]
+    Blind,
+    /// Every gradient, for a method that compares itself with an oracle. Looks are counted as diagnostic.
+    Oracle(&'s dyn Oracle),
+    /// Every gradient and the objective too, so that a target gap can stop the run.
+    Problem(&'s dyn Problem),
+}
+
+impl<'s> Sight<'s> {
+    fn oracle(self) -> Option<&'s dyn Oracle> {
+        match self {
+            Self::Blind => None,
+            Self::Oracle(oracle) => Some(oracle),
+            Self::Problem(problem) => Some(problem),
+        }
+    }
+
+    fn gap(self, point: &[f64]) -> Option<f64> {
+        match self {
+            Self::Problem(problem) => problem.gap(point),
+            Self::Blind | Self::Oracle(_) => None,
+        }
+    }
+}
+
+impl fmt::Debug for Sight<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blind => "Blind",
+            Self::Oracle(_) => "Oracle",
+            Self::Problem(_) => "Problem",
+        })
+    }
+}
+
+/// A question to put to a user.
+///
+/// It owns what it holds, so it can wait in a queue or travel to another thread while the user thinks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// What to give back with the answer.
+    pub ticket: Ticket,
+    /// The user to ask, from 0.
+    pub user: usize,
+    /// The point at which its gradient is wanted (shared with the session, not copied).
+    pub point: Arc<[f64]>,
+    /// Whether the user was picked at random in order to explore; `None` in a sweep, and for methods without exploration.
+    pub explored: Option<bool>,
+}
+
+/// The number of a question in its session, from 0. It can be stored and sent along with the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ticket(pub u64);
+
+/// Everything that decides how a session goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct State<B, C, U> {
+    name: String,
+    belief: B,
+    choice: C,
+    update: U,
+    smoothness: Option<Smoothness>,
+    schedule: Schedule,
+    stop_rules: StopRules,
+    random: Random,
+    meter: Meter,
+    point: Arc<[f64]>,
+    steps: u64,
+    /// The next user of the sweep under way.
+    sweep: Option<usize>,
+    pending: Option<Pending>,
+    /// A fingerprint of every answer taken so far, by ticket.
+    answers: Vec<u64>,
+    stop: Option<StopReason>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Pending {
+    user: usize,
+    explored: Option<bool>,
+}
+
+impl<B: Belief, C: Choice<B>, U: Update<B>> Session<'static, B, C, U> {
+    /// A session for users somewhere else: it sees only the answers.
+    ///
+    /// A method that needs an oracle is refused here.
+    pub fn new(method: Method<B, C, U>, settings: Settings) -> Result<Self, SettingsError> {
+        Self::with_sight(method, settings, Sight::Blind)
+    }
+}
+
+impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
+    /// A session that can also see an oracle, or a whole problem: for simulations.
+    pub fn with_sight(
+        mut method: Method<B, C, U>,
+        settings: Settings,
+        sight: Sight<'s>,
+    ) -> Result<Self, SettingsError> {
+        let (users, dim) = (settings.users, settings.start.len());
+        if users == 0 {
+            return Err(SettingsError::NoUsers);
+        }
+        if dim == 0 {
+            return Err(SettingsError::EmptyStart);
+        }
+        if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {
+            return Err(SettingsError::Start {
+                coordinate,
+                value: settings.start[coordinate],
+            });
+        }
+        check_sight(sight, users, dim)?;
+        method.choice.begin(users)?;
+        method.update.begin(users, dim)?;
+        method.belief.begin(users, dim);
+        let needs = method.choice.needs();
+        if needs.oracle && sight.oracle().is_none() {
+            return Err(SettingsError::NeedsOracle {
+                method: method.name,
+            });
+        }
+        if needs.smoothness && settings.smoothness.is_none() {
+            return Err(SettingsError::NeedsSmoothness {
+                method: method.name,
+            });
+        }
+        let stop_rules = StopRules::new(&settings)?;
+        if settings.gradient_tolerance.is_some() && !method.belief.wants_first_sweep() {
+            return Err(SettingsError::NeedsSurrogate {
+                method: method.name,
+            });
+        }
+        if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
+            return Err(SettingsError::NeedsOptimum);
+        }
+        let smoothness = settings
+            .smoothness
+            .map(|each| Smoothness::new(each, users))
+            .transpose()?;
+        let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
+        let schedule = Schedule::new(rule, || {
+            theory_step(&method, smoothness.as_ref(), settings.pl_constant)
+        })?;
+
+        let begins_with_sweep = method.belief.wants_first_sweep() || method.update.wants_sweep();
+        let mut session = Self::from_parts(
+            State {
+                name: method.name,
+                belief: method.belief,
+                choice: method.choice,
+                update: method.update,
+                smoothness,
+                schedule,
+                stop_rules,
+                random: Random::new(settings.seed, "choice"),
+                meter: Meter::new(users),
+                point: settings.start.into(),
+                steps: 0,
+                sweep: begins_with_sweep.then_some(0),
+                pending: None,
+                answers: Vec::new(),
+                stop: None,
+            },
+            sight,
+        );
+        session.state.stop = session.reason_to_stop();
+        Ok(session)
+    }
+
+    fn from_parts(state: State<B, C, U>, sight: Sight<'s>) -> Self {
+        let looks = if state.choice.needs().oracle {
+            state.users() * state.point.len()
+        } else {
+            0
+        };
+        Self {
+            next_point: Arc::from(&*state.point),
+            all_gradients: vec![0.0; looks],
+            state,
+            sight,
+        }
+    }
+
+    /// Whom to ask next, and where; `None` once the run has stopped.
+    ///
+    /// Until the answer is told, asking again gives the same question.
+    pub fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
+        if self.state.stop.is_some() {
+            return Ok(None);
+        }
+        let pending = match (self.state.pending, self.state.sweep) {
+            (Some(pending), _) => pending,
+            (None, Some(user)) => Pending {
+                user,
+                explored: None,
+            },
+            (None, None) => self.choose()?,
+        };
+        self.state.pending = Some(pending);
+        Ok(Some(Query {
+            ticket: self.state.open_ticket(),
+            user: pending.user,
+            point: Arc::clone(&self.state.point),
+            explored: pending.explored,
+        }))
+    }
+
+    fn choose(&mut self) -> Result<Pending, ChoiceError> {
+        let state = &mut self.state;
+        let users = state.users();
+        let mut all_gradients = None;
+        if let (true, Some(oracle)) = (state.choice.needs().oracle, self.sight.oracle()) {
+            state
+                .meter
+                .look_at_all(oracle, &state.point, &mut self.all_gradients);
+            all_gradients = Some(&*self.all_gradients);
+        }
+        let scene = Scene {
+            users,
+            point: &state.point,
+            step_size: state.schedule.at(state.steps),
+            belief: &state.belief,
+            smoothness: state.smoothness.as_ref(),
+            all_gradients,
+        };
+        let chosen = state.choice.choose(&scene, &mut state.random)?;
+        if chosen.user >= users {
+            return Err(ChoiceError::NoSuchUser {
+                user: chosen.user,
+                users,
+            });
+        }
+        Ok(Pending {
+            user: chosen.user,
+            explored: chosen.explored,
+        })
+    }
+
+    /// Takes the answer to a question: bills it, then uses it.
+    ///
+    /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open.
+    pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
+        let state = &mut self.state;
+        if let Some(&taken) = usize::try_from(ticket.0)
+            .ok()
+            .and_then(|number| state.answers.get(number))
+        {
+            return if taken == fingerprint(gradient) {
+                Ok(())
+            } else {
+                Err(TellError::AnsweredAlready { ticket })
+            };
+        }
+        let Some(Pending { user, .. }) = state.pending.filter(|_| ticket == state.open_ticket())
+        else {
+            return Err(TellError::UnknownTicket { ticket });
+        };
+        if gradient.len() != state.point.len() {
+            return Err(TellError::Length {
+                user,
+                expected: state.point.len(),
+                found: gradient.len(),
+            });
+        }
+        if let Some(coordinate) = gradient.iter().position(|value| !value.is_finite()) {
+            return Err(TellError::NotFinite {
+                user,
+                coordinate,
+                value: gradient[coordinate],
+            });
+        }
+
+        state.answers.push(fingerprint(gradient));
+        state.meter.bill(user);
+        state.pending = None;
+        match state.sweep {
+            Some(_) => self.take_sweep_answer(user, gradient),
+            None => self.take_step(user, gradient),
+        }
+        if self.state.stop.is_none() {
+            self.state.stop = self.reason_to_stop();
+        }
+        Ok(())
+    }
+
+    fn take_sweep_answer(&mut self, user: usize, gradient: &[f64]) {
+        let state = &mut self.state;
+        if state.update.wants_sweep() {
+            state.update.observe_sweep(user, gradient);
+        }
+        state.belief.observe(user, &state.point, gradient);
+        state.sweep = Some(user + 1).filter(|next| *next < state.users());
+    }
+
+    fn take_step(&mut self, user: usize, gradient: &[f64]) {
+        let state = &mut self.state;
+        // The asked point is still needed, and the question may still be held by the caller: write beside it.
+        let next_point = Arc::make_mut(&mut self.next_point);
+        next_point.copy_from_slice(&state.point);
+        state.update.step(
+            &state.belief,
+            user,
+            gradient,
+            state.schedule.at(state.steps),
+            next_point,
+        );
+        state.belief.observe(user, &state.point, gradient);
+        state.steps += 1;
+        if state.stop_rules.diverged(next_point) {
+            state.stop = Some(StopReason::Diverged { steps: state.steps });
+            return;
+        }
+        std::mem::swap(&mut state.point, &mut self.next_point);
+        state.sweep = state.update.wants_sweep().then_some(0);
+    }
+
+    fn reason_to_stop(&self) -> Option<StopReason> {
+        let state = &self.state;
+        state.stop_rules.reason(
+            state.meter.billed(),
+            || self.sight.gap(&state.point),
+            state.belief.surrogate_gradient(),
+        )
+    }
+
+    /// The method's name.
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// Where the run stands: `x_t`. After divergence it is the last point inside the limit.
+    pub fn point(&self) -> &[f64] {
+        &self.state.point
+    }
+
+    /// Queries paid for so far.
+    pub fn queries(&self) -> u64 {
+        self.state.meter.billed()
+    }
+
+    /// Steps taken so far; start-up queries and snapshots are not steps.
+    pub fn steps(&self) -> u64 {
+        self.state.steps
+    }
+
+    /// The step size `α_t` of the coming step.
+    pub fn step_size(&self) -> f64 {
+        self.state.schedule.at(self.state.steps)
+    }
+
+    /// The counts, user by user, billed and diagnostic.
+    pub fn meter(&self) -> &Meter {
+        &self.state.meter
+    }
+
+    /// What is believed of the users.
+    pub fn belief(&self) -> &B {
+        &self.state.belief
+    }
+
+    /// Why the run stopped; `None` while it goes on.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.state.stop
+    }
+}
+
+impl<B, C, U> State<B, C, U> {
+    fn users(&self) -> usize {
+        self.meter.billed_per_user().len()
+    }
+
+    fn open_ticket(&self) -> Ticket {
+        Ticket(self.answers.len() as u64)
+    }
+}
+
+fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
+    let Some(oracle) = sight.oracle() else {
+        return Ok(());
+    };
+    for (what, expected, found) in [
+        ("users", oracle.users(), users),
+        ("parameters", oracle.dim(), dim),
+    ] {
+        if expected != found {
+            return Err(SettingsError::Mismatch {
+                what,
+                expected,
+                found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The largest step that the method's theorem allows.
+fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
+    method: &Method<B, C, U>,
+    smoothness: Option<&Smoothness>,
+    pl_constant: Option<f64>,
+) -> Result<f64, SettingsError> {
+    let Some(theorem) = method.update.theorem(method.choice.theorem()) else {
+        return Err(SettingsError::NoTheorem {
+            method: method.name.clone(),
+        });
+    };
+    let missing = |missing| SettingsError::TheoryNeeds { theorem, missing };
+    let smoothness = smoothness.ok_or_else(|| missing("each user's smoothness L_i"))?;
+    let pl_constant = match pl_constant {
+        Some(value) if value > 0.0 && value.is_finite() => value,
+        Some(value) => return Err(SettingsError::PlConstant(value)),
+        None if theorem.needs_pl_constant() => {
+            return Err(missing("the Polyak-Łojasiewicz constant μ"));
+        }
+        None => f64::INFINITY,
+    };
+    let cap = theorem.step_cap(smoothness, pl_constant);
+    if cap > 0.0 {
+        Ok(cap)
+    } else {
+        Err(SettingsError::NoStepAllowed { theorem, cap })
+    }
+}
+
+/// Tells one answer from another; the two zeros count as the same number.
+fn fingerprint(gradient: &[f64]) -> u64 {
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.add(gradient.len() as u64);
+    for value in gradient {
+        fingerprint.add((value + 0.0).to_bits());
+    }
+    fingerprint.finish()
+}
+
+/// Why an answer was not taken. Nothing was billed, and the open question stays open.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum TellError {
+    #[error("no question with ticket {} is open: tell answers to the question that `ask` returned last", .ticket.0)]
+    UnknownTicket { ticket: Ticket },
+    #[error("the question with ticket {} already has another answer: an answer cannot be changed once it is used", .ticket.0)]
+    AnsweredAlready { ticket: Ticket },
+    #[error(
+        "the gradient of user {user} has {found} numbers, expected {expected}: one for each parameter"
+    )]
+    Length {
+        user: usize,
+        expected: usize,
+        found: usize,
+    },
+    #[error(
+        "coordinate {coordinate} of the gradient of user {user} is {value}: it must be finite; ask the user again"
+    )]
+    NotFinite {
+        user: usize,
+        coordinate: usize,
+        value: f64,
+    },
+}

@@ -1,0 +1,56 @@
+//! A session whose method is only known at run time.
+
+use super::{Query, Session, StopReason, TellError, Ticket};
+use crate::{Belief, Choice, ChoiceError, Meter, Update};
+
+/// What can be done with a session of any method: see [`Session`] for each call.
+#[allow(missing_docs)] // documented on `Session`
+pub trait AskTell: Send {
+    fn ask(&mut self) -> Result<Option<Query>, ChoiceError>;
+    fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError>;
+    fn name(&self) -> &str;
+    fn point(&self) -> &[f64];
+    fn steps(&self) -> u64;
+    fn step_size(&self) -> f64;
+    fn meter(&self) -> &Meter;
+    fn stop_reason(&self) -> Option<StopReason>;
+    fn snapshot(&self) -> Vec<u8>;
+}
+
+impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
+    fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
+        self.ask()
+    }
+
+    fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
+        self.tell(ticket, gradient)
+    }
+
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn point(&self) -> &[f64] {
+        self.point()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps()
+    }
+
+    fn step_size(&self) -> f64 {
+        self.step_size()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.meter()
+    }
+
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.stop_reason()
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        self.snapshot()
+    }
+}

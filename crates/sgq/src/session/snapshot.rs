@@ -1,0 +1,99 @@
+//! Saving a session and going on later, as if nothing had happened.
+
+use thiserror::Error;
+
+use super::{Session, Sight, State, check_sight};
+use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
+
+const MAGIC: &[u8; 4] = b"sgq\x01";
+const HEADER: usize = MAGIC.len() + 8;
+
+impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
+    /// The whole state, randomness and open question included, as bytes to store.
+    ///
+    /// A session [restored](Session::restore) from them goes on bit for bit as this one would.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, Sight, method};
+    /// # let settings = Settings::new(vec![5.0], 2).step_size(0.1).budget(9);
+    /// let mut session = Session::new(method::saga(), settings)?;
+    /// let bytes = session.snapshot();
+    /// let mut later = Session::restore(method::saga(), &bytes, Sight::Blind)?;
+    /// assert_eq!(later.ask()?, session.ask()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Vec<u8> {
+        // Writing to memory cannot fail unless a part's own serialisation does; `restore` then refuses the empty body.
+        let body = postcard::to_allocvec(&self.state).unwrap_or_default();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(checksum(&body).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    /// Goes on from a [snapshot](Session::snapshot) of a session of the same method.
+    ///
+    /// All settings come from the snapshot, those of the method's parts included: the method given here only names them.
+    pub fn restore(
+        method: Method<B, C, U>,
+        bytes: &[u8],
+        sight: Sight<'s>,
+    ) -> Result<Self, RestoreError> {
+        if bytes.get(..MAGIC.len()) != Some(MAGIC) {
+            return Err(RestoreError::NotASnapshot);
+        }
+        let (header, body) = bytes
+            .split_at_checked(HEADER)
+            .ok_or(RestoreError::Damaged)?;
+        if header[MAGIC.len()..] != checksum(body).to_le_bytes() {
+            return Err(RestoreError::Damaged);
+        }
+        let mismatch = || RestoreError::OtherMethod {
+            wanted: method.name.clone(),
+        };
+        let (name, _) = postcard::take_from_bytes::<String>(body).map_err(|_| mismatch())?;
+        if name != method.name {
+            return Err(mismatch());
+        }
+        let (state, rest): (State<B, C, U>, _) =
+            postcard::take_from_bytes(body).map_err(|_| mismatch())?;
+        if !rest.is_empty() {
+            return Err(mismatch());
+        }
+        check_sight(sight, state.users(), state.point.len())?;
+        if state.choice.needs().oracle && sight.oracle().is_none() {
+            return Err(SettingsError::NeedsOracle { method: state.name }.into());
+        }
+        if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
+            return Err(SettingsError::NeedsOptimum.into());
+        }
+        Ok(Self::from_parts(state, sight))
+    }
+}
+
+fn checksum(body: &[u8]) -> u64 {
+    let mut checksum = Fingerprint::default();
+    checksum.add(body.len() as u64);
+    for chunk in body.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        checksum.add(u64::from_le_bytes(word));
+    }
+    checksum.finish()
+}
+
+/// Why a session could not be restored.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum RestoreError {
+    #[error("these bytes are not a snapshot of this version of sgq")]
+    NotASnapshot,
+    #[error("the snapshot is damaged or cut short: restore an older one")]
+    Damaged,
+    #[error(
+        "the snapshot was not made by the method {wanted:?}: restore it with the method that made it"
+    )]
+    OtherMethod { wanted: String },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}

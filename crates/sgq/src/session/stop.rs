@@ -1,0 +1,112 @@
+//! When a run ends.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Settings, SettingsError, kernel};
+
+/// Why a run ended. None of these is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum StopReason {
+    /// The query budget is spent.
+    Budget {
+        /// The queries paid for.
+        queries: u64,
+    },
+    /// The objective gap is at or below the target.
+    TargetGap {
+        /// The gap reached.
+        gap: f64,
+    },
+    /// The norm of the surrogate gradient is at or below the tolerance.
+    SurrogateGradient {
+        /// The norm reached.
+        norm: f64,
+    },
+    /// The point went past the divergence limit, or stopped being a number.
+    Diverged {
+        /// After how many steps.
+        steps: u64,
+    },
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget { queries } => write!(f, "the budget of {queries} queries is spent"),
+            Self::TargetGap { gap } => write!(f, "the target gap is reached ({gap:.3e})"),
+            Self::SurrogateGradient { norm } => {
+                write!(f, "the surrogate gradient is small ({norm:.3e})")
+            }
+            Self::Diverged { steps } => write!(f, "diverged after {steps} steps"),
+        }
+    }
+}
+
+/// The stop conditions of one session, checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct StopRules {
+    budget: Option<u64>,
+    target_gap: Option<f64>,
+    gradient_tolerance: Option<f64>,
+    largest_norm: f64,
+}
+
+impl StopRules {
+    pub(super) fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        for (name, value) in [
+            ("target gap", settings.target_gap),
+            ("gradient tolerance", settings.gradient_tolerance),
+            ("divergence limit", Some(settings.divergence_limit)),
+        ] {
+            if let Some(value) = value
+                && !(value > 0.0 && value.is_finite())
+            {
+                return Err(SettingsError::Stop { name, value });
+            }
+        }
+        let start_norm = kernel::norm_squared(&settings.start).sqrt();
+        Ok(Self {
+            budget: settings.budget,
+            target_gap: settings.target_gap,
+            gradient_tolerance: settings.gradient_tolerance,
+            largest_norm: settings.divergence_limit * start_norm.max(1.0),
+        })
+    }
+
+    pub(super) fn has_target_gap(&self) -> bool {
+        self.target_gap.is_some()
+    }
+
+    pub(super) fn diverged(&self, point: &[f64]) -> bool {
+        let norm = kernel::norm_squared(point).sqrt();
+        norm.is_nan() || norm > self.largest_norm
+    }
+
+    /// The first condition that holds. The budget comes last, so that a target reached with the last query is seen.
+    pub(super) fn reason(
+        &self,
+        queries: u64,
+        gap: impl FnOnce() -> Option<f64>,
+        surrogate_gradient: Option<&[f64]>,
+    ) -> Option<StopReason> {
+        if let Some(target) = self.target_gap
+            && let Some(gap) = gap()
+            && gap <= target
+        {
+            return Some(StopReason::TargetGap { gap });
+        }
+        if let Some(tolerance) = self.gradient_tolerance
+            && let Some(gradient) = surrogate_gradient
+        {
+            let norm = kernel::norm_squared(gradient).sqrt();
+            if norm <= tolerance {
+                return Some(StopReason::SurrogateGradient { norm });
+            }
+        }
+        self.budget
+            .is_some_and(|budget| queries >= budget)
+            .then_some(StopReason::Budget { queries })
+    }
+}

@@ -1,0 +1,230 @@
+//! What a session is told once, before it starts.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::{Problem, StepSize, theory::Theorem};
+
+/// Where to start, how far to step, when to stop.
+///
+/// ```
+/// use sgq::Settings;
+///
+/// let settings = Settings::new(vec![5.0], 4)
+///     .smoothness(vec![2.0; 4])
+///     .step_size(0.015)
+///     .budget(400)
+///     .seed(7);
+/// ```
+///
+/// Nothing is checked until a [`Session`](crate::Session) is built from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub(crate) start: Vec<f64>,
+    pub(crate) users: usize,
+    pub(crate) smoothness: Option<Vec<f64>>,
+    pub(crate) pl_constant: Option<f64>,
+    pub(crate) step_size: Option<StepSize>,
+    pub(crate) budget: Option<u64>,
+    pub(crate) target_gap: Option<f64>,
+    pub(crate) gradient_tolerance: Option<f64>,
+    pub(crate) divergence_limit: f64,
+    pub(crate) seed: u64,
+}
+
+impl Settings {
+    /// Starts at a point, with that many users.
+    pub fn new(start: Vec<f64>, users: usize) -> Self {
+        Self {
+            start,
+            users,
+            smoothness: None,
+            pl_constant: None,
+            step_size: None,
+            budget: None,
+            target_gap: None,
+            gradient_tolerance: None,
+            divergence_limit: 1e9,
+            seed: 0,
+        }
+    }
+
+    /// Starts at a point, and takes the number of users, each `L_i` and `μ` from a problem.
+    pub fn for_problem(start: Vec<f64>, problem: &dyn Problem) -> Self {
+        Self {
+            smoothness: problem.smoothness().map(<[f64]>::to_vec),
+            pl_constant: problem.pl_constant(),
+            ..Self::new(start, problem.users())
+        }
+    }
+
+    /// Each user's smoothness constant `L_i`. Methods that score users need them.
+    pub fn smoothness(mut self, each: Vec<f64>) -> Self {
+        self.smoothness = Some(each);
+        self
+    }
+
+    /// The Polyak-Łojasiewicz constant `μ`: only the step size from theory asks for it.
+    pub fn pl_constant(mut self, pl_constant: f64) -> Self {
+        self.pl_constant = Some(pl_constant);
+        self
+    }
+
+    /// The step size: a number, or any other [`StepSize`] rule.
+    pub fn step_size(mut self, rule: impl Into<StepSize>) -> Self {
+        self.step_size = Some(rule.into());
+        self
+    }
+
+    /// Stops after that many queries. Without a budget the session asks until another condition stops it.
+    pub fn budget(mut self, queries: u64) -> Self {
+        self.budget = Some(queries);
+        self
+    }
+
+    /// Stops once `f(x) − inf f` is at most this. Needs a problem that knows its optimum.
+    pub fn target_gap(mut self, gap: f64) -> Self {
+        self.target_gap = Some(gap);
+        self
+    }
+
+    /// Stops once the surrogate gradient `‖ḡ‖` is at most this. Needs a method that keeps the last gradients.
+    ///
+    /// The gradients behind `ḡ` are old ones, so this is a sign of convergence and not a proof of it.
+    pub fn gradient_tolerance(mut self, norm: f64) -> Self {
+        self.gradient_tolerance = Some(norm);
+        self
+    }
+
+    /// Stops as diverged once `‖x‖` exceeds this many times `max(1, ‖x_0‖)`. By default 10⁹.
+    pub fn divergence_limit(mut self, factor: f64) -> Self {
+        self.divergence_limit = factor;
+        self
+    }
+
+    /// The seed of all randomness: the same seed asks the same users.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+}
+
+/// The users' smoothness constants, checked: one for each, finite, none negative, not all zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Smoothness {
+    each: Vec<f64>,
+    mean: f64,
+    max: f64,
+}
+
+impl Smoothness {
+    pub(crate) fn new(each: Vec<f64>, users: usize) -> Result<Self, SettingsError> {
+        if each.len() != users {
+            return Err(SettingsError::SmoothnessLength {
+                users,
+                found: each.len(),
+            });
+        }
+        for (user, &value) in each.iter().enumerate() {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(SettingsError::Smoothness { user, value });
+            }
+        }
+        let mean = each.iter().sum::<f64>() / users as f64;
+        let max = each.iter().copied().fold(0.0, f64::max);
+        if max == 0.0 {
+            return Err(SettingsError::Smoothness {
+                user: 0,
+                value: 0.0,
+            });
+        }
+        Ok(Self { each, mean, max })
+    }
+
+    /// `L_i` of every user.
+    pub fn each(&self) -> &[f64] {
+        &self.each
+    }
+
+    /// `L = (1/n) Σ L_i`.
+    pub fn mean(&self) -> f64 {
+        self.mean
+    }
+
+    /// `L_max = max_i L_i`.
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+}
+
+/// Why a session was refused, before anybody was asked anything.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum SettingsError {
+    #[error("there are no users: at least one is needed")]
+    NoUsers,
+    #[error("the starting point has no coordinates: give it one number for each parameter")]
+    EmptyStart,
+    #[error("coordinate {coordinate} of the starting point is {value}: it must be finite")]
+    Start { coordinate: usize, value: f64 },
+    #[error("{found} smoothness constants were given for {users} users: give one L_i for each")]
+    SmoothnessLength { users: usize, found: usize },
+    #[error(
+        "the smoothness constant of user {user} is {value}: it must be finite and not negative, and not every one may be 0"
+    )]
+    Smoothness { user: usize, value: f64 },
+    #[error("{method} scores users by their smoothness: give the settings each L_i")]
+    NeedsSmoothness { method: String },
+    #[error("no step size was set: give a number, a rule, or the theory's")]
+    NoStepSize,
+    #[error("the step size is {0}: it must be positive and finite")]
+    StepSize(f64),
+    #[error("the decay rate of the step size is {0}: it must be finite and not negative")]
+    DecayRate(f64),
+    #[error(
+        "a piecewise step size needs pieces in rising order, of which the first starts at step 0"
+    )]
+    Pieces,
+    #[error("no theorem bounds the step size of {method}: give a number")]
+    NoTheorem { method: String },
+    #[error("{theorem} needs {missing} for its step size: give it, or a step size of your own")]
+    TheoryNeeds {
+        theorem: Theorem,
+        missing: &'static str,
+    },
+    #[error(
+        "{theorem} allows no step at all here (its cap is {cap}): give a step size of your own"
+    )]
+    NoStepAllowed { theorem: Theorem, cap: f64 },
+    #[error("the Polyak-Łojasiewicz constant is {0}: it must be positive and finite")]
+    PlConstant(f64),
+    #[error("the exploration probability p is {0}: it must lie in [0, 1]")]
+    Exploration(f64),
+    #[error("the bonus weight is {0}: it must be finite and not negative")]
+    BonusWeight(f64),
+    #[error(
+        "SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step"
+    )]
+    NoInnerSteps,
+    #[error(
+        "{method} looks at every user's gradient before it asks for one, and this session has no oracle: \
+         simulate it against a problem, or take a method that works with answers alone, such as sgq"
+    )]
+    NeedsOracle { method: String },
+    #[error(
+        "a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead"
+    )]
+    NeedsOptimum,
+    #[error(
+        "{method} keeps no gradients, so there is no surrogate gradient to stop by: use another stop"
+    )]
+    NeedsSurrogate { method: String },
+    #[error("the {name} is {value}: it must be positive and finite")]
+    Stop { name: &'static str, value: f64 },
+    #[error("the problem has {expected} {what}, the settings {found}")]
+    Mismatch {
+        what: &'static str,
+        expected: usize,
+        found: usize,
+    },
+}

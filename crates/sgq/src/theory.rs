@@ -1,0 +1,81 @@
+//! What the theorems allow: caps on the step size.
+
+use std::fmt;
+
+use crate::Smoothness;
+
+/// A theorem that bounds the step size of a method.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Theorem {
+    /// The classical bound for SGD with uniform choice, Eq. (6) of the paper: `α ≤ μ / (2 L L_max)`.
+    UniformSgd,
+    /// Theorem 1 (OGQ), under the same cap.
+    One,
+    /// Theorem 2 (SGQ): `α ≤ min{ (1 − √(1 − p/2n)) / L_max, μ / (4 L L_max), p / (96 n (L + L_max)(1 − p)) }`.
+    Two {
+        /// The exploration probability `p`.
+        explore: f64,
+    },
+    /// SAGA's own (Defazio et al. 2014, Section 2): `α ≤ 1 / (3 L_max)`.
+    Saga,
+}
+
+impl Theorem {
+    /// Whether the cap depends on the Polyak-Łojasiewicz constant `μ`.
+    pub fn needs_pl_constant(&self) -> bool {
+        !matches!(self, Self::Saga)
+    }
+
+    /// The largest step size for which the theorem says anything; 0 where it allows none (SGQ with `p = 0`).
+    pub fn step_cap(&self, smoothness: &Smoothness, pl_constant: f64) -> f64 {
+        let users = smoothness.each().len() as f64;
+        let (mean, max) = (smoothness.mean(), smoothness.max());
+        match *self {
+            Self::UniformSgd | Self::One => pl_constant / (2.0 * mean * max),
+            Self::Two { explore } => {
+                let freshness = (1.0 - (1.0 - explore / (2.0 * users)).sqrt()) / max;
+                let descent = pl_constant / (4.0 * mean * max);
+                let regret = if explore == 1.0 {
+                    f64::INFINITY
+                } else {
+                    explore / (96.0 * users * (mean + max)) / (1.0 - explore)
+                };
+                freshness.min(descent).min(regret)
+            }
+            Self::Saga => 1.0 / (3.0 * max),
+        }
+    }
+}
+
+impl fmt::Display for Theorem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UniformSgd => "the bound for SGD, Eq. (6)",
+            Self::One => "Theorem 1",
+            Self::Two { .. } => "Theorem 2",
+            Self::Saga => "SAGA's theorem",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's own experiment: `L = L_max = μ = 2`, `n = 4`, `p = 0.3`.
+    #[test]
+    fn caps_on_the_papers_experiment() {
+        let smoothness = Smoothness::new(vec![2.0; 4], 4).unwrap();
+        let cap = |theorem: Theorem| theorem.step_cap(&smoothness, 2.0);
+        assert_eq!(cap(Theorem::UniformSgd), 0.25);
+        assert_eq!(cap(Theorem::One), 0.25);
+        let second = cap(Theorem::Two { explore: 0.3 });
+        assert!((second - 0.3 / (96.0 * 4.0 * 4.0) / 0.7).abs() < 1e-18);
+        // The other two terms of the minimum, each where it binds.
+        assert!((cap(Theorem::Two { explore: 1.0 }) - (1.0 - 0.875f64.sqrt()) / 2.0).abs() < 1e-15);
+        let steep = Theorem::Two { explore: 1.0 }.step_cap(&smoothness, 0.1);
+        assert!((steep - 0.1 / 16.0).abs() < 1e-15);
+        assert_eq!(cap(Theorem::Two { explore: 0.0 }), 0.0);
+        assert!((cap(Theorem::Saga) - 1.0 / 6.0).abs() < 1e-15);
+    }
+}

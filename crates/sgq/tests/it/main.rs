@@ -1,0 +1,11 @@
+//! The library, tested from outside.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests are tests
+
+mod naive;
+mod paper;
+mod problems;
+mod properties;
+mod protocol;
+mod random_problem;
+mod reference;
