@@ -1,3 +1,14 @@
-//! Experiments.
+//! Experiments for `sgq`: many methods, problems and trials; statistics, figures and a report.
+//!
+//! An [`Experiment`] is read from a file, [run](run::run) gives a [`Results`](run::Results), and [`output`] turns
+//! results into files.
 
+pub mod experiment;
 pub mod figure;
+pub mod output;
+pub mod report;
+pub mod run;
+pub mod statistics;
+pub mod summary;
+
+pub use experiment::Experiment;

@@ -1,2 +1,59 @@
-//! The command line.
-fn main() {}
+//! The command line of sgq.
+
+mod experiments;
+mod methods;
+mod reproduce;
+mod run;
+mod terminal;
+
+use std::{error::Error, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// Whom to ask next, when every gradient must be asked for and each answer is expensive.
+#[derive(Parser)]
+#[command(
+    name = "sgq",
+    version,
+    arg_required_else_help = true,
+    after_help = "Example:\n  sgq reproduce --out out/paper"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Reproduce(reproduce::Args),
+    Run(run::Args),
+    Methods(methods::Args),
+}
+
+/// How a command that did not fail ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Interrupted,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Methods(args) => methods::run(&args),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        // What a shell reports for a program that Ctrl-C ended.
+        Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            terminal::complain(&describe(&*error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn describe(error: &dyn Error) -> String {
+    format!("error: {error}")
+}

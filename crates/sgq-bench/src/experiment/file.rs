@@ -1,0 +1,364 @@
+//! The file format: one table for the experiment, one for each problem, one for each method.
+
+use sgq::{
+    SettingsError, StepSize,
+    catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
+    problem::{DenseQuadratic, ProblemError, Quadratic},
+};
+use toml::de::{DeTable, DeValue};
+
+use crate::run::file_name;
+
+use super::{
+    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, open,
+    section::{Section, Source, number, numbers, suggestion, whole},
+};
+
+pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
+    let source = Source { file, text };
+    let root = DeTable::parse(text).map_err(|error| {
+        let at = error.span().unwrap_or(0..0);
+        source.error(&at, error.message().replace('\n', "; "))
+    })?;
+    let section = Section::new(&source, "", 0..0, root.get_ref());
+
+    let name = section.text("name")?.unwrap_or("experiment");
+    let title = section.text("title")?.unwrap_or(name);
+    let trials = limited(&section, "trials", MAX_TRIALS)?.unwrap_or(200);
+    let budget = section.require("budget", limited(&section, "budget", MAX_BUDGET)?)?;
+    let seed = section.whole("seed")?.unwrap_or(0);
+    let targets = read_targets(&section)?;
+    let gap_axis = read_axis(&section)?;
+    let shared_step = read_step_size(&section)?;
+
+    let mut problems: Vec<NamedProblem> = Vec::new();
+    for table in section.tables("problem")? {
+        let problem = read_problem(&table)?;
+        refuse_twice(
+            &table,
+            problems.iter().map(|other| &*other.name),
+            &problem.name,
+        )?;
+        problems.push(problem);
+    }
+    section.require("problem", problems.first())?;
+    let mut methods: Vec<NamedMethod> = Vec::new();
+    for table in section.tables("method")? {
+        let method = read_method(&table, shared_step.as_ref())?;
+        refuse_twice(
+            &table,
+            methods.iter().map(|other| &*other.name),
+            &method.name,
+        )?;
+        for problem in &problems {
+            open(problem, &method, budget, seed)
+                .map_err(|error| blame_method(&section, &table, problem, error))?;
+        }
+        methods.push(method);
+    }
+    section.require("method", methods.first())?;
+    section.finish()?;
+
+    Ok(Experiment {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        trials,
+        budget,
+        seed,
+        targets,
+        gap_axis,
+        problems,
+        methods,
+    })
+}
+
+fn refuse_twice<'n>(
+    section: &Section<'_>,
+    mut others: impl Iterator<Item = &'n str>,
+    name: &str,
+) -> Result<(), FileError> {
+    // Names become file names, so they must differ there too.
+    if others.any(|other| file_name(other) == file_name(name)) {
+        let message = format!("the name {name:?} is taken: give each one a `name` of its own");
+        return Err(section.complain("name", message));
+    }
+    Ok(())
+}
+
+fn limited(section: &Section<'_>, key: &'static str, most: u64) -> Result<Option<u64>, FileError> {
+    let Some(found) = section.whole(key)? else {
+        return Ok(None);
+    };
+    if (1..=most).contains(&found) {
+        Ok(Some(found))
+    } else {
+        Err(section.complain(key, format!("{} is not between 1 and {most}", found)))
+    }
+}
+
+fn read_targets(section: &Section<'_>) -> Result<Vec<f64>, FileError> {
+    let Some(found) = section.numbers("targets")? else {
+        return Ok(vec![10.0, 5.0, 1.0, 0.5, 0.1, 0.05]);
+    };
+    let mut targets = found;
+    if targets.iter().any(|gap| !(*gap > 0.0 && gap.is_finite())) {
+        return Err(section.complain("targets", "every gap must be positive and finite"));
+    }
+    targets.sort_by(|a, b| b.total_cmp(a));
+    targets.dedup();
+    Ok(targets)
+}
+
+fn read_axis(section: &Section<'_>) -> Result<Option<(f64, f64)>, FileError> {
+    let Some(found) = section.numbers("gap_axis")? else {
+        return Ok(None);
+    };
+    match found[..] {
+        [low, high] if low > 0.0 && low < high && high.is_finite() => Ok(Some((low, high))),
+        _ => Err(section.complain("gap_axis", "expected [low, high] with 0 < low < high")),
+    }
+}
+
+fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> {
+    let Some(value) = section.value("step_size") else {
+        return Ok(None);
+    };
+    let expected =
+        "expected a number, \"theory\", { initial = …, rate = … } or { pieces = [[0, …], …] }";
+    let wrong = || section.complain("step_size", expected);
+    let rule = match value.get_ref() {
+        DeValue::String(text) if text == "theory" => StepSize::Theory,
+        DeValue::Table(table) => {
+            let what = section.name_of("step_size");
+            let rule = Section::new(section.source, what, value.span(), table);
+            let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
+                let pieces = value.as_array()?.iter();
+                pieces
+                    .map(|piece| match piece.get_ref().as_array()? {
+                        pair if pair.len() == 2 => {
+                            Some((whole(pair[0].get_ref())?, number(pair[1].get_ref())?))
+                        }
+                        _ => None,
+                    })
+                    .collect::<Option<Vec<_>>>()
+            })?;
+            let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
+            rule.finish()?;
+            match (pieces, initial, rate) {
+                (Some(pieces), None, None) => StepSize::Piecewise(pieces),
+                (None, Some(initial), Some(rate)) => StepSize::Decay { initial, rate },
+                _ => return Err(wrong()),
+            }
+        }
+        value => StepSize::Constant(number(value).ok_or_else(wrong)?),
+    };
+    Ok(Some(rule))
+}
+
+fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
+    let name = section.require("name", section.text("name")?)?;
+    let kind = section.require("kind", section.text("kind")?)?;
+    if kind != "quadratic" {
+        let message = format!(
+            "there is no problem {:?}{}",
+            kind,
+            suggestion(kind, ["quadratic"].into_iter())
+        );
+        return Err(section.complain("kind", message));
+    }
+    let curvature = section.read(
+        "curvature",
+        "numbers (one for each user), rows of numbers, or square matrices",
+        Curvature::from_value,
+    )?;
+    let curvature = section.require("curvature", curvature)?;
+    let center = section.read(
+        "center",
+        "a list with one number, or one row of numbers, for each user",
+        |value| rows(value).or_else(|| scalars(value)),
+    )?;
+    let center = section.require("center", center)?;
+    let start = section.read("start", "a number or a list of numbers", |value| {
+        number(value).map(|x| vec![x]).or_else(|| numbers(value))
+    })?;
+    let start = section.require("start", start)?;
+    section.finish()?;
+
+    let problem = curvature
+        .into_problem(&center)
+        .map_err(|error| blame_problem(section, error))?;
+    if start.len() != problem.dim() {
+        let message = format!(
+            "{} coordinates, but the problem has dimension {}",
+            start.len(),
+            problem.dim()
+        );
+        return Err(section.complain("start", message));
+    }
+    if let Some(bad) = start.iter().find(|x| !x.is_finite()) {
+        return Err(section.complain("start", format!("{bad} is not finite")));
+    }
+    Ok(NamedProblem {
+        name: name.to_owned(),
+        start,
+        problem,
+    })
+}
+
+/// How a quadratic's curvature is written: the depth of the list says which kind it is.
+enum Curvature {
+    /// `a_i`: one number for each user.
+    Scalar(Vec<Vec<f64>>),
+    /// `a_i1 … a_id`: one row for each user.
+    Diagonal(Vec<Vec<f64>>),
+    /// `A_i`: one symmetric matrix for each user, row by row.
+    Dense(Vec<Vec<f64>>),
+}
+
+impl Curvature {
+    fn from_value(value: &DeValue<'_>) -> Option<Self> {
+        if let Some(rows) = scalars(value) {
+            return Some(Self::Scalar(rows));
+        }
+        if let Some(rows) = rows(value) {
+            return Some(Self::Diagonal(rows));
+        }
+        let matrices = value.as_array()?.iter();
+        let flat = matrices.map(|matrix| Some(rows(matrix.get_ref())?.concat()));
+        flat.collect::<Option<_>>().map(Self::Dense)
+    }
+
+    fn into_problem(
+        self,
+        center: &[Vec<f64>],
+    ) -> Result<Box<dyn sgq::Problem + Send + Sync>, ProblemError> {
+        Ok(match self {
+            Self::Scalar(rows) | Self::Diagonal(rows) => {
+                Box::new(Quadratic::diagonal(&rows, center)?)
+            }
+            Self::Dense(matrices) => Box::new(DenseQuadratic::new(&matrices, center)?),
+        })
+    }
+}
+
+fn scalars(value: &DeValue<'_>) -> Option<Vec<Vec<f64>>> {
+    Some(numbers(value)?.into_iter().map(|x| vec![x]).collect())
+}
+
+fn rows(value: &DeValue<'_>) -> Option<Vec<Vec<f64>>> {
+    let rows = value.as_array()?.iter();
+    rows.map(|row| numbers(row.get_ref())).collect()
+}
+
+fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
+    let key = match error {
+        ProblemError::Length { what: "center", .. }
+        | ProblemError::NotFinite { what: "center", .. } => "center",
+        _ => "curvature",
+    };
+    section.complain(key, error)
+}
+
+fn read_method(
+    section: &Section<'_>,
+    shared_step: Option<&StepSize>,
+) -> Result<NamedMethod, FileError> {
+    let base = section.text("method")?;
+    let choice = section.text("choice")?;
+    let update = section.text("update")?;
+    let recipe = match (&base, &choice, &update) {
+        (Some(method), None, None) => {
+            look_up(section, "method", method, METHODS, |entry| entry.name)?.recipe
+        }
+        (None, Some(choice), Some(update)) => Recipe {
+            choice: look_up(section, "choice", choice, CHOICES, |entry| entry.name)?.kind,
+            update: look_up(section, "update", update, UPDATES, |entry| entry.name)?.kind,
+        },
+        _ => {
+            let message = "a method needs either `method`, or both `choice` and `update`";
+            return Err(section.source.error(&section.at, message));
+        }
+    };
+    let name = match (section.text("name")?, base, choice, update) {
+        (Some(name), ..) => name.to_owned(),
+        (None, Some(method), ..) => method.to_owned(),
+        (None, None, Some(choice), Some(update)) => format!("{} + {}", choice, update),
+        _ => String::new(),
+    };
+    let recipe = read_part_settings(section, recipe)?;
+    let step_size = read_step_size(section)?.or_else(|| shared_step.cloned());
+    let step_size = section.require("step_size", step_size)?;
+    section.finish()?;
+    Ok(NamedMethod {
+        name,
+        recipe,
+        step_size,
+    })
+}
+
+/// Finds a catalogue's entry by name.
+fn look_up<'e, T>(
+    section: &Section<'_>,
+    key: &'static str,
+    name: &str,
+    entries: &'e [T],
+    name_of: impl Fn(&T) -> &'static str,
+) -> Result<&'e T, FileError> {
+    let entry = entries.iter().find(|entry| name_of(entry) == name);
+    entry.ok_or_else(|| {
+        let hint = suggestion(name, entries.iter().map(&name_of));
+        section.complain(key, format!("there is no {key} {name:?}{hint}"))
+    })
+}
+
+/// Overrides the parts' defaults. A setting that no part of the method takes is an unknown key.
+fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
+    if let ChoiceKind::SurrogateEi {
+        explore,
+        bonus_weight,
+    } = &mut recipe.choice
+    {
+        if let Some(p) = section.number("p")? {
+            *explore = p;
+        }
+        if let Some(bonus) = section.number("bonus")? {
+            *bonus_weight = bonus;
+        }
+    }
+    if let UpdateKind::Svrg { inner_steps } = &mut recipe.update
+        && let Some(steps) = section.whole("inner_steps")?
+    {
+        *inner_steps = Some(usize::try_from(steps).unwrap_or(usize::MAX));
+    }
+    Ok(recipe)
+}
+
+/// Puts a session's refusal at the key that caused it.
+fn blame_method(
+    root: &Section<'_>,
+    section: &Section<'_>,
+    problem: &NamedProblem,
+    error: SettingsError,
+) -> FileError {
+    use SettingsError as E;
+    let key = match error {
+        E::Exploration(_) => "p",
+        E::BonusWeight(_) => "bonus",
+        E::NoInnerSteps => "inner_steps",
+        E::StepSize(_)
+        | E::DecayRate(_)
+        | E::Pieces
+        | E::NoTheorem { .. }
+        | E::TheoryNeeds { .. }
+        | E::NoStepAllowed { .. } => "step_size",
+        _ => "name",
+    };
+    if key == "step_size" && section.value(key).is_none() {
+        return root.complain(key, error);
+    }
+    let on = match key {
+        "name" => format!(" on problem {:?}", problem.name),
+        _ => String::new(),
+    };
+    section.complain(key, format!("{error}{on}"))
+}

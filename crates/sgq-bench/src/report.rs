@@ -1,0 +1,117 @@
+//! One self-contained page with the figures and the tables, which opens from disk without a network.
+
+use std::fmt::Write as _;
+
+use crate::{Experiment, run::Results};
+
+/// What the page shows of one problem of one experiment.
+pub struct Section<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// Its results.
+    pub results: &'a Results,
+    /// The problem's name.
+    pub problem: &'a str,
+    /// The figure, as SVG.
+    pub svg: String,
+    /// What the numbers say, in a sentence.
+    pub headline: Option<String>,
+}
+
+impl Section<'_> {
+    /// The experiment's title, with the problem's name where there are several.
+    pub fn title(&self) -> String {
+        self.experiment.title_on(self.problem)
+    }
+}
+
+const STYLE: &str = "
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+svg { max-width: 100%; height: auto; border-radius: 6px; }
+.table { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; }
+th:first-child, td:first-child { text-align: left; }
+.oracle { font-style: italic; } .warning { color: #b45309; } footer { margin-top: 3rem; opacity: .7; font-size: .85rem; }
+";
+
+/// The whole page.
+pub fn html(title: &str, sections: &[Section<'_>]) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+        title = escaped(title),
+    );
+    for section in sections {
+        write_section(&mut page, section);
+    }
+    let _ = write!(
+        page,
+        "<footer>Made by sgq {}.</footer>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    page
+}
+
+fn write_section(page: &mut String, section: &Section<'_>) {
+    let Section {
+        experiment,
+        results,
+        problem,
+        ..
+    } = section;
+    let rows = || results.rows.iter().filter(|row| row.problem == *problem);
+    let _ = writeln!(page, "<h2>{}</h2>", escaped(&section.title()));
+    if let Some(headline) = &section.headline {
+        let _ = writeln!(page, "<p>{}</p>", escaped(headline));
+    }
+    if !results.unfinished.is_empty() {
+        let _ = writeln!(
+            page,
+            "<p class=\"warning\">Interrupted: {} did not finish and is left out.</p>",
+            escaped(&results.unfinished.join(", "))
+        );
+    }
+    page.push_str(&section.svg);
+    page.push_str("<div class=\"table\"><table>\n<tr><th>queries to reach a gap of</th>");
+    for target in &experiment.targets {
+        let _ = write!(page, "<th>{target}</th>");
+    }
+    page.push_str("<th>gap at the end</th></tr>\n");
+    for row in rows() {
+        let class = if row.oracle { " class=\"oracle\"" } else { "" };
+        let _ = write!(page, "<tr{class}><td>{}</td>", escaped(&row.label()));
+        for queries in &row.queries_to_target {
+            let _ = match queries {
+                Some(queries) => write!(page, "<td>{queries}</td>"),
+                None => write!(page, "<td>–</td>"),
+            };
+        }
+        let _ = match row.gap_mean.last() {
+            Some(gap) if row.diverged == 0 => writeln!(page, "<td>{gap:.2e}</td></tr>"),
+            _ => writeln!(page, "<td>{} diverged</td></tr>", row.diverged),
+        };
+    }
+    let _ = writeln!(
+        page,
+        "</table></div>\n<p>First number of billed queries at which the mean gap over {} trials is at or below the \
+         target; bands show one standard error. Seed {}.</p>",
+        experiment.trials, experiment.seed
+    );
+    if rows().any(|row| row.oracle) {
+        page.push_str(
+            "<p>An oracle looks at every user's gradient before each query and pays for one: a yardstick, \
+             which no real run can be.</p>\n",
+        );
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

@@ -1,0 +1,69 @@
+//! `sgq reproduce`: the paper's Section 4.
+
+use std::{error::Error, path::PathBuf};
+
+use clap::ValueEnum;
+use sgq_bench::Experiment;
+
+use crate::{
+    Outcome,
+    experiments::{Files, Job, Options},
+};
+
+/// Reproduce the paper's experiment: both figures, as CSV, SVG and PNG, with a table and a report.
+///
+/// OGQ looks at every gradient before each query and pays for one; it is a yardstick, and marked as such everywhere.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  sgq reproduce fig1 --trials 1000 --out out/fig1\n\nIt writes fig1.csv, fig1.svg, \
+                  fig1.png (and the same for fig2), summary.json and report.html."
+)]
+pub struct Args {
+    /// Which figure
+    #[arg(value_enum, default_value = "all")]
+    figure: Which,
+    /// Folder to write to
+    #[arg(long, value_name = "DIR", default_value = "out/paper")]
+    out: PathBuf,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Which {
+    Fig1,
+    Fig2,
+    All,
+}
+
+const FIG1: (&str, &str) = (
+    "experiments/paper-fig1.toml",
+    include_str!("../../../experiments/paper-fig1.toml"),
+);
+const FIG2: (&str, &str) = (
+    "experiments/paper-fig2.toml",
+    include_str!("../../../experiments/paper-fig2.toml"),
+);
+
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let files = match args.figure {
+        Which::Fig1 => vec![FIG1],
+        Which::Fig2 => vec![FIG2],
+        Which::All => vec![FIG1, FIG2],
+    };
+    let mut experiments = Vec::new();
+    for (file, text) in files {
+        let mut experiment = Experiment::from_toml(file, text)?;
+        args.options.apply(&mut experiment);
+        experiments.push(experiment);
+    }
+    let job = Job {
+        title: "Stochastic Gradient Descent with Strategic Querying: Section 4, reproduced",
+        options: &args.options,
+        out: &args.out,
+        trace: false,
+        files: Files::NamedByExperiment,
+        headline_gap: Some(0.1),
+    };
+    job.run(experiments)
+}

@@ -1,0 +1,54 @@
+//! `sgq run`: any experiment from a file.
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sgq_bench::{Experiment, run::file_name};
+
+use crate::{
+    Outcome,
+    experiments::{Files, Job, Options},
+};
+
+/// Run an experiment from a file: problems, methods, step sizes, trials, budget, targets.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  sgq run experiments/paper-fig1.toml --trials 50 --trace\n\nIt writes curves.csv, \
+                  curves.svg and curves.png (one pair for each problem), summary.json and report.html. The file's \
+                  format is described in docs/experiments.md; `sgq methods` lists what can stand in it."
+)]
+pub struct Args {
+    /// The experiment, a TOML file
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Folder to write to [default: out/ and the experiment's name]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Also write every billed query of every trial, to trace/<method>-<trial>.jsonl
+    #[arg(long)]
+    trace: bool,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let file = args.file.display().to_string();
+    let text = fs::read_to_string(&args.file)
+        .map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
+    let mut experiment = Experiment::from_toml(&file, &text)?;
+    args.options.apply(&mut experiment);
+    let default_out = Path::new("out").join(file_name(&experiment.name));
+    let title = experiment.title.clone();
+    let job = Job {
+        title: &title,
+        options: &args.options,
+        out: args.out.as_ref().unwrap_or(&default_out),
+        trace: args.trace,
+        files: Files::Curves,
+        headline_gap: None,
+    };
+    job.run(vec![experiment])
+}

@@ -1,0 +1,95 @@
+//! What a person sees: progress, tables, messages.
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use sgq_bench::{Experiment, run::Results};
+
+/// Prints a result. A reader that has gone away (`sgq methods | head`) is no error.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stdout().lock(), "{text}");
+}
+
+/// Prints a message that is not a result.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A progress bar over the trials of an experiment; none where nobody is watching.
+pub fn progress(name: &str, experiment: &Experiment, quiet: bool) -> ProgressBar {
+    let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
+    let target = if quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
+    let bar = ProgressBar::with_draw_target(Some(runs * experiment.trials), target);
+    let style = ProgressStyle::with_template("  {prefix}  {bar:24} {percent:>3}%  {seconds}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("━━╌")
+        .with_key(
+            "seconds",
+            |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{:.1} s", state.elapsed().as_secs_f64());
+            },
+        );
+    bar.set_style(style);
+    bar.set_prefix(format!(
+        "{name:<10} {} × {} trials",
+        counted(experiment.methods.len(), "method"),
+        experiment.trials
+    ));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Queries to each target, a line for each method.
+pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> String {
+    let heading = "queries to reach a gap of".to_owned();
+    let mut lines = vec![(
+        heading,
+        experiment.targets.iter().map(f64::to_string).collect(),
+    )];
+    let mut notes = Vec::new();
+    for row in results.rows.iter().filter(|row| row.problem == problem) {
+        let cells: Vec<String> = row
+            .queries_to_target
+            .iter()
+            .map(|queries| queries.map_or("–".to_owned(), |queries| queries.to_string()))
+            .collect();
+        lines.push((row.label(), cells));
+        if row.diverged > 0 {
+            notes.push(format!(
+                "  {}: {} of {} trials diverged",
+                row.method, row.diverged, experiment.trials
+            ));
+        }
+    }
+    let width = |text: &String| text.chars().count();
+    let first = lines.iter().map(|line| width(&line.0)).max().unwrap_or(0);
+    let others = lines
+        .iter()
+        .flat_map(|line| &line.1)
+        .map(width)
+        .max()
+        .unwrap_or(0);
+    let mut text: Vec<String> = lines
+        .iter()
+        .map(|(name, cells)| {
+            let cells: String = cells
+                .iter()
+                .map(|cell| format!("  {cell:>others$}"))
+                .collect();
+            format!("  {name:<first$}{cells}")
+        })
+        .collect();
+    text.extend(notes);
+    text.join("\n")
+}
