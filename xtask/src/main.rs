@@ -1,2 +1,71 @@
-//! Tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask test` runs every check that a change must pass.
+
+use std::{
+    env,
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+/// Every check, in the order in which a failure is cheapest to find.
+const CHECKS: &[(&str, &[&str])] = &[
+    ("formatting", &["fmt", "--all", "--check"]),
+    (
+        "clippy",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "--deny",
+            "warnings",
+        ],
+    ),
+    (
+        "documentation",
+        &["doc", "--workspace", "--no-deps", "--locked"],
+    ),
+    // Unit tests, integration tests and doctests.
+    ("tests", &["test", "--workspace", "--locked"]),
+];
+
+fn main() -> ExitCode {
+    match env::args().nth(1).as_deref() {
+        Some("test") => test(),
+        _ => {
+            eprintln!(
+                "usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests"
+            );
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn test() -> ExitCode {
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    for (name, arguments) in CHECKS {
+        println!("── {name}: cargo {}", arguments.join(" "));
+        let started = Instant::now();
+        let status = Command::new(&cargo)
+            .args(*arguments)
+            .env("RUSTDOCFLAGS", "--deny warnings")
+            .status();
+        match status {
+            Ok(status) if status.success() => {
+                println!(
+                    "── {name}: passed in {:.0} s",
+                    started.elapsed().as_secs_f64()
+                );
+            }
+            Ok(_) => {
+                eprintln!("── {name}: FAILED");
+                return ExitCode::FAILURE;
+            }
+            Err(error) => {
+                eprintln!("── {name}: cannot run {cargo}: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}

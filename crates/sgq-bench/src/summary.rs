@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use sgq::{
     StepSize,
-    catalog::{CHOICES, ChoiceKind, UPDATES, UpdateKind},
+    catalog::{ChoiceKind, UpdateKind},
 };
 
 use crate::{
@@ -153,18 +153,8 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
 }
 
 fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
-    use std::mem::discriminant;
     let recipe = &method.recipe;
-    let choice = CHOICES
-        .iter()
-        .find(|part| discriminant(&part.kind) == discriminant(&recipe.choice));
-    let update = UPDATES
-        .iter()
-        .find(|part| discriminant(&part.kind) == discriminant(&recipe.update));
-    let mut settings = vec![(
-        "choice".to_owned(),
-        choice.map_or("", |part| part.name).into(),
-    )];
+    let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
     if let ChoiceKind::SurrogateEi {
         explore,
         bonus_weight,
@@ -173,7 +163,7 @@ fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
         settings.push(("p".into(), explore.into()));
         settings.push(("bonus".into(), bonus_weight.into()));
     }
-    settings.push(("update".into(), update.map_or("", |part| part.name).into()));
+    settings.push(("update".into(), recipe.update_entry().name.into()));
     if let UpdateKind::Svrg { inner_steps } = recipe.update {
         settings.push(("inner_steps".into(), inner_steps.into()));
     }

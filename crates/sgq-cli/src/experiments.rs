@@ -96,6 +96,10 @@ impl Job<'_> {
             runs.push((experiment, results));
         }
 
+        if runs.iter().all(|(_, results)| results.rows.is_empty()) {
+            terminal::complain("interrupted before any method was finished: nothing was written");
+            return Ok(Outcome::Interrupted);
+        }
         let mut sections = Vec::new();
         for ((experiment, results), svgs) in runs.iter().zip(figures) {
             for (problem, svg) in experiment.problems.iter().zip(svgs) {

@@ -38,7 +38,7 @@ fn text() -> String {
     for method in METHODS {
         let _ = writeln!(text, "  {:<14}{}", method.name, method.summary);
         let _ = writeln!(text, "  {:<14}queries: {}", "", method.charges);
-        write_settings(&mut text, &method.settings());
+        write_settings(&mut text, &method.recipe.settings());
     }
     write_parts(&mut text, "Choices (choice = \"…\"): whom to ask", CHOICES);
     write_parts(&mut text, "Updates (update = \"…\"): how to move", UPDATES);
@@ -76,7 +76,7 @@ fn json() -> serde_json::Value {
             "summary": method.summary,
             "queries": method.charges,
             "oracle": method.recipe.needs_oracle(),
-            "settings": settings(&method.settings()),
+            "settings": settings(&method.recipe.settings()),
         })
     });
     serde_json::json!({

@@ -71,6 +71,30 @@ impl Recipe {
         }
     }
 
+    /// The catalogue's entry of the choice.
+    pub fn choice_entry(&self) -> &'static PartEntry<ChoiceKind> {
+        match self.choice {
+            ChoiceKind::Uniform => &CHOICES[0],
+            ChoiceKind::Shuffled => &CHOICES[1],
+            ChoiceKind::OracleEi => &CHOICES[2],
+            ChoiceKind::SurrogateEi { .. } => &CHOICES[3],
+        }
+    }
+
+    /// The catalogue's entry of the update.
+    pub fn update_entry(&self) -> &'static PartEntry<UpdateKind> {
+        match self.update {
+            UpdateKind::Sgd => &UPDATES[0],
+            UpdateKind::Saga => &UPDATES[1],
+            UpdateKind::Svrg { .. } => &UPDATES[2],
+        }
+    }
+
+    /// The settings that its parts take.
+    pub fn settings(&self) -> Vec<Setting> {
+        [self.choice_entry().settings, self.update_entry().settings].concat()
+    }
+
     /// Whether the method looks at more than it pays for, and so is only a yardstick.
     pub fn needs_oracle(&self) -> bool {
         matches!(self.choice, ChoiceKind::OracleEi)
@@ -331,17 +355,21 @@ pub const STEP_SIZES: &[Setting] = &[
     },
 ];
 
-impl MethodEntry {
-    /// The settings that its parts take.
-    pub fn settings(&self) -> Vec<Setting> {
-        let choice = CHOICES
-            .iter()
-            .find(|part| part.kind == self.recipe.choice)
-            .map_or(&[][..], |part| part.settings);
-        let update = UPDATES
-            .iter()
-            .find(|part| part.kind == self.recipe.update)
-            .map_or(&[][..], |part| part.settings);
-        [choice, update].concat()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_finds_its_own_entry() {
+        for choice in CHOICES {
+            for update in UPDATES {
+                let recipe = Recipe {
+                    choice: choice.kind,
+                    update: update.kind,
+                };
+                assert_eq!(recipe.choice_entry().name, choice.name);
+                assert_eq!(recipe.update_entry().name, update.name);
+            }
+        }
     }
 }

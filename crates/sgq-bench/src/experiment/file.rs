@@ -22,6 +22,18 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
     })?;
     let section = Section::new(&source, "", 0..0, root.get_ref());
 
+    section.allow(&[
+        "name",
+        "title",
+        "trials",
+        "budget",
+        "seed",
+        "step_size",
+        "targets",
+        "gap_axis",
+        "problem",
+        "method",
+    ])?;
     let name = section.text("name")?.unwrap_or("experiment");
     let title = section.text("title")?.unwrap_or(name);
     let trials = limited(&section, "trials", MAX_TRIALS)?.unwrap_or(200);
@@ -57,7 +69,6 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
         methods.push(method);
     }
     section.require("method", methods.first())?;
-    section.finish()?;
 
     Ok(Experiment {
         name: name.to_owned(),
@@ -131,6 +142,7 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
+            rule.allow(&["initial", "rate", "pieces"])?;
             let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
                 let pieces = value.as_array()?.iter();
                 pieces
@@ -143,7 +155,6 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
                     .collect::<Option<Vec<_>>>()
             })?;
             let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
-            rule.finish()?;
             match (pieces, initial, rate) {
                 (Some(pieces), None, None) => StepSize::Piecewise(pieces),
                 (None, Some(initial), Some(rate)) => StepSize::Decay { initial, rate },
@@ -156,6 +167,7 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
 }
 
 fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
+    section.allow(&["name", "kind", "curvature", "center", "start"])?;
     let name = section.require("name", section.text("name")?)?;
     let kind = section.require("kind", section.text("kind")?)?;
     if kind != "quadratic" {
@@ -182,8 +194,6 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
         number(value).map(|x| vec![x]).or_else(|| numbers(value))
     })?;
     let start = section.require("start", start)?;
-    section.finish()?;
-
     let problem = curvature
         .into_problem(&center)
         .map_err(|error| blame_problem(section, error))?;
@@ -263,6 +273,7 @@ fn read_method(
     section: &Section<'_>,
     shared_step: Option<&StepSize>,
 ) -> Result<NamedMethod, FileError> {
+    let mut keys = vec!["name", "method", "choice", "update", "step_size"];
     let base = section.text("method")?;
     let choice = section.text("choice")?;
     let update = section.text("update")?;
@@ -279,6 +290,8 @@ fn read_method(
             return Err(section.source.error(&section.at, message));
         }
     };
+    keys.extend(recipe.settings().iter().map(|setting| setting.name));
+    section.allow(&keys)?;
     let name = match (section.text("name")?, base, choice, update) {
         (Some(name), ..) => name.to_owned(),
         (None, Some(method), ..) => method.to_owned(),
@@ -288,7 +301,6 @@ fn read_method(
     let recipe = read_part_settings(section, recipe)?;
     let step_size = read_step_size(section)?.or_else(|| shared_step.cloned());
     let step_size = section.require("step_size", step_size)?;
-    section.finish()?;
     Ok(NamedMethod {
         name,
         recipe,
@@ -311,7 +323,7 @@ fn look_up<'e, T>(
     })
 }
 
-/// Overrides the parts' defaults. A setting that no part of the method takes is an unknown key.
+/// Overrides the parts' defaults.
 fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
     if let ChoiceKind::SurrogateEi {
         explore,

@@ -1,6 +1,6 @@
 //! Reading a TOML table key by key, so that every complaint names its file, line and key.
 
-use std::{cell::RefCell, error::Error, fmt, ops::Range};
+use std::{error::Error, fmt, ops::Range};
 
 use toml::{
     Spanned,
@@ -58,14 +58,13 @@ impl Source<'_> {
     }
 }
 
-/// One table of the file. Every key that is read is remembered; [`finish`](Section::finish) refuses the others.
+/// One table of the file.
 pub(super) struct Section<'a> {
     pub source: &'a Source<'a>,
     /// What the table is, in words, such as `method "SGQ"`; empty for the file itself.
     what: String,
     pub at: Range<usize>,
     table: &'a DeTable<'a>,
-    known: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Section<'a> {
@@ -80,13 +79,24 @@ impl<'a> Section<'a> {
             what: what.into(),
             at,
             table,
-            known: RefCell::new(Vec::new()),
         }
     }
 
-    /// Any value, and the note that its key is known.
+    /// Refuses keys that are not among these. Called first: a misspelt key is then named, not missed.
+    pub fn allow(&self, known: &[&str]) -> Result<(), FileError> {
+        for (name, _) in self.table {
+            let key: &str = name.get_ref();
+            if !known.contains(&key) {
+                let hint = suggestion(key, known.iter().copied());
+                let message = format!("unknown key `{key}` in {}{hint}", self.or_file());
+                return Err(self.source.error(&name.span(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Any value.
     pub fn value(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.known.borrow_mut().push(key);
         self.table
             .iter()
             .find(|(name, _)| name.get_ref() == key)
@@ -180,22 +190,6 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Refuses keys that nobody has read.
-    pub fn finish(&self) -> Result<(), FileError> {
-        let known = self.known.borrow();
-        for (name, _) in self.table {
-            let key: &str = name.get_ref();
-            if !known.contains(&key) {
-                let hint = suggestion(key, known.iter().copied());
-                return Err(self.source.error(
-                    &name.span(),
-                    format!("unknown key `{key}` in {}{hint}", self.or_file()),
-                ));
-            }
-        }
-        Ok(())
-    }
-
     fn or_file(&self) -> &str {
         if self.what.is_empty() {
             "the experiment"
@@ -207,14 +201,14 @@ impl<'a> Section<'a> {
 
 /// `; did you mean "…"?`, or the names there are.
 pub(super) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let mut names: Vec<&str> = names.collect();
-    names.sort_unstable();
-    names.dedup();
+    let names: Vec<&str> = names.collect();
+    // Room for one slip, or one in three letters.
+    let slips = (wrong.chars().count() / 3).max(1);
     let closest = names
         .iter()
-        .map(|name| (strsim::jaro_winkler(&wrong.to_lowercase(), name), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(similarity, _)| *similarity > 0.8);
+        .map(|name| (strsim::osa_distance(&wrong.to_lowercase(), name), name))
+        .min()
+        .filter(|(distance, _)| *distance <= slips);
     match closest {
         Some((_, name)) => format!("; did you mean \"{name}\"?"),
         None => format!("; there are: {}", names.join(", ")),
