@@ -653,24 +653,16 @@ fn ctrl_c_leaves_what_was_finished() {
         thread::sleep,
         time::{Duration, Instant},
     };
-    // A quick method first, then one that would take hours.
-    let file = GOOD
-        .replace("p = 0.3", "\n[[method]]\nmethod = \"saga\"\n")
-        .replace("budget = 30", "budget = 200000")
-        .replace("trials = 3", "trials = 2");
-    let slow = file
-        .replace(
-            "curvature = [1, 1]",
-            &format!("curvature = {:?}", vec![1; 3000]),
-        )
-        .replace(
-            "center = [2, -1]",
-            &format!("center = {:?}", (0..3000).collect::<Vec<_>>()),
-        )
-        .replace("name = \"A\"\nmethod = \"sgq\"", "method = \"sgd\"")
-        .replace("method = \"saga\"", "method = \"sgq\"")
-        .replace("step_size = 0.015", "step_size = 1e-9");
-    let place = folder_with("x.toml", &slow);
+    // A quick method first, then one that scans 3,000 users at each of 200,000 steps.
+    let users = 3_000;
+    let file = format!(
+        "name = \"t\"\nbudget = 200_000\ntrials = 2\nstep_size = 1e-9\n\n[[problem]]\nname = \"toy\"\n\
+         kind = \"quadratic\"\ncurvature = {:?}\ncenter = {:?}\nstart = 5\n\n\
+         [[method]]\nmethod = \"sgd\"\n\n[[method]]\nmethod = \"sgq\"\n",
+        vec![1; users],
+        (0..users).collect::<Vec<_>>(),
+    );
+    let place = folder_with("x.toml", &file);
     let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
         .args(["run", "x.toml", "--out", "o", "--trace"])
         .current_dir(place.path())
@@ -695,21 +687,13 @@ fn ctrl_c_leaves_what_was_finished() {
     let output = child.wait_with_output().unwrap();
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(
-        stderr.contains(
-            "interrupted: what was finished is in o; not finished and left out: sgq of t"
-        ),
-        "{stderr}"
-    );
+    let expected = "interrupted: what was finished is in o; not finished and left out: sgq of t";
+    assert!(stderr.contains(expected), "{stderr}");
     let out = place.path().join("o");
     assert_eq!(summary(&out)["interrupted"], true);
     assert_eq!(summary(&out)["experiments"][0]["unfinished"][0], "sgq");
-    assert!(
-        read_text(out.join("curves.csv"))
-            .lines()
-            .skip(1)
-            .all(|line| line.starts_with("toy,sgd,"))
-    );
+    let csv = read_text(out.join("curves.csv"));
+    assert!(csv.lines().skip(1).all(|line| line.starts_with("toy,sgd,")));
     assert!(out.join("trace/sgd-1.jsonl").exists() && !second.exists());
     assert!(read_text(out.join("report.html")).contains("Interrupted: sgq did not finish"));
 }

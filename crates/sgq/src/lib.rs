@@ -40,3 +40,12 @@ pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket}
 pub use settings::{Settings, SettingsError, Smoothness};
 pub use step_size::StepSize;
 pub use update::Update;
+
+/// The code in the README and in the docs is compiled and run with the other doctests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/methods.md")]
+    struct Methods;
+}
