@@ -197,17 +197,19 @@ pub fn headline(
         .iter()
         .filter_map(|row| Some((row.queries_to_target[index]?, *row)))
         .collect();
-    ranked.sort_by_key(|(queries, row)| (row.oracle, *queries));
-    let (first, others) = ranked.split_first().filter(|(first, _)| !first.1.oracle)?;
+    ranked.sort_by_key(|(queries, _)| *queries);
+    let (oracles, real): (Vec<_>, Vec<_>) = ranked.iter().partition(|(_, row)| row.oracle);
+    let (first, others) = real.split_first()?;
     let mut sentence = format!("{} reaches {gap} with {} queries", first.1.method, first.0);
     for (queries, row) in others {
-        let aside = if row.oracle {
-            ", which looks at every gradient for free,"
-        } else {
-            ""
-        };
-        sentence += &format!(", {}{aside} with {queries}", row.method);
+        sentence += &format!(", {} with {queries}", row.method);
     }
     sentence.push('.');
+    for (queries, row) in oracles {
+        sentence += &format!(
+            " (The oracle {}, which sees every gradient: {queries}.)",
+            row.method
+        );
+    }
     Some(sentence)
 }
