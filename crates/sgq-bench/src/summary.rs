@@ -193,23 +193,24 @@ pub fn headline(
             .find(everybody_reaches)?,
     };
     let gap = experiment.targets[index];
-    let mut ranked: Vec<(usize, &MethodResult)> = rows
-        .iter()
-        .filter_map(|row| Some((row.queries_to_target[index]?, *row)))
-        .collect();
-    ranked.sort_by_key(|(queries, _)| *queries);
-    let (oracles, real): (Vec<_>, Vec<_>) = ranked.iter().partition(|(_, row)| row.oracle);
-    let (first, others) = real.split_first()?;
-    let mut sentence = format!("{} reaches {gap} with {} queries", first.1.method, first.0);
-    for (queries, row) in others {
-        sentence += &format!(", {} with {queries}", row.method);
+    let ranked = |oracle: bool| -> Vec<(usize, &str)> {
+        let mut ranked: Vec<_> = rows
+            .iter()
+            .filter(|row| row.oracle == oracle)
+            .filter_map(|row| Some((row.queries_to_target[index]?, &*row.method)))
+            .collect();
+        ranked.sort_by_key(|(queries, _)| *queries);
+        ranked
+    };
+    let real = ranked(false);
+    let ((queries, first), others) = real.split_first()?;
+    let mut sentence = format!("{first} reaches {gap} with {queries} queries");
+    for (queries, method) in others {
+        sentence += &format!(", {method} with {queries}");
     }
     sentence.push('.');
-    for (queries, row) in oracles {
-        sentence += &format!(
-            " (The oracle {}, which sees every gradient: {queries}.)",
-            row.method
-        );
+    for (queries, method) in ranked(true) {
+        sentence += &format!(" (The oracle {method}, which sees every gradient: {queries}.)");
     }
     Some(sentence)
 }
