@@ -9,22 +9,8 @@ use std::{
 /// Every check, in the order in which a failure is cheapest to find.
 const CHECKS: &[(&str, &[&str])] = &[
     ("formatting", &["fmt", "--all", "--check"]),
-    (
-        "clippy",
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "--deny",
-            "warnings",
-        ],
-    ),
-    (
-        "documentation",
-        &["doc", "--workspace", "--no-deps", "--locked"],
-    ),
+    ("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
+    ("documentation", &["doc", "--workspace", "--no-deps", "--locked"]),
     // Unit tests, integration tests and doctests.
     ("tests", &["test", "--workspace", "--locked"]),
 ];
@@ -33,9 +19,7 @@ fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
         _ => {
-            eprintln!(
-                "usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests"
-            );
+            eprintln!("usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests");
             ExitCode::from(2)
         }
     }
@@ -46,16 +30,10 @@ fn test() -> ExitCode {
     for (name, arguments) in CHECKS {
         println!("── {name}: cargo {}", arguments.join(" "));
         let started = Instant::now();
-        let status = Command::new(&cargo)
-            .args(*arguments)
-            .env("RUSTDOCFLAGS", "--deny warnings")
-            .status();
+        let status = Command::new(&cargo).args(*arguments).env("RUSTDOCFLAGS", "--deny warnings").status();
         match status {
             Ok(status) if status.success() => {
-                println!(
-                    "── {name}: passed in {:.0} s",
-                    started.elapsed().as_secs_f64()
-                );
+                println!("── {name}: passed in {:.0} s", started.elapsed().as_secs_f64());
             }
             Ok(_) => {
                 eprintln!("── {name}: FAILED");

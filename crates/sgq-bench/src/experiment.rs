@@ -3,10 +3,7 @@
 mod file;
 mod section;
 
-use sgq::{
-    AskTell, Problem, Settings, SettingsError, Sight, StepSize, catalog::Recipe,
-    random::derive_seed,
-};
+use sgq::{AskTell, Problem, Settings, SettingsError, Sight, StepSize, catalog::Recipe, random::derive_seed};
 
 pub use section::FileError;
 
@@ -79,12 +76,7 @@ impl Experiment {
         method: &NamedMethod,
         trial: u64,
     ) -> Result<Box<dyn AskTell + 'p>, SettingsError> {
-        open(
-            problem,
-            method,
-            self.budget,
-            derive_seed(self.seed, &problem.name, trial),
-        )
+        open(problem, method, self.budget, derive_seed(self.seed, &problem.name, trial))
     }
 }
 
@@ -98,7 +90,5 @@ fn open<'p>(
         .step_size(method.step_size.clone())
         .budget(budget)
         .seed(seed);
-    method
-        .recipe
-        .open(&method.name, settings, Sight::Problem(&*problem.problem))
+    method.recipe.open(&method.name, settings, Sight::Problem(&*problem.problem))
 }

@@ -24,18 +24,12 @@ pub struct Folder {
 impl Folder {
     /// Makes the folder if need be, and makes sure that it can be written to: before anything is computed.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let unwritable = |cause| OutputError::Folder {
-            path: path.to_owned(),
-            cause,
-        };
+        let unwritable = |cause| OutputError::Folder { path: path.to_owned(), cause };
         fs::create_dir_all(path).map_err(unwritable)?;
         let probe = path.join(".sgq-probe");
         fs::write(&probe, b"").map_err(unwritable)?;
         fs::remove_file(&probe).map_err(unwritable)?;
-        Ok(Self {
-            path: path.to_owned(),
-            written: Vec::new(),
-        })
+        Ok(Self { path: path.to_owned(), written: Vec::new() })
     }
 
     /// Writes a file.
@@ -118,11 +112,7 @@ fn curves_csv(rows: &[MethodResult], with_problem: bool) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
 /// The figure of one problem: mean gap against queries, with bands of one standard error.
@@ -132,13 +122,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
         let points = row.gap_mean.iter().zip(&row.gap_sem).enumerate();
         Curve {
             label: row.label(),
-            points: points
-                .map(|(queries, (&mean, &error))| Point {
-                    x: queries as f64,
-                    mean,
-                    error,
-                })
-                .collect(),
+            points: points.map(|(queries, (&mean, &error))| Point { x: queries as f64, mean, error }).collect(),
             dashed: row.oracle,
         }
     });
@@ -192,14 +176,8 @@ mod tests {
         folder.write("a.csv", "old").unwrap();
         // A folder in the way of the partial file makes the write fail.
         fs::create_dir(place.path().join("a.csv.partial")).unwrap();
-        assert!(matches!(
-            folder.write("a.csv", "new"),
-            Err(OutputError::File { .. })
-        ));
-        assert_eq!(
-            fs::read_to_string(place.path().join("a.csv")).unwrap(),
-            "old"
-        );
+        assert!(matches!(folder.write("a.csv", "new"), Err(OutputError::File { .. })));
+        assert_eq!(fs::read_to_string(place.path().join("a.csv")).unwrap(), "old");
         assert_eq!(folder.written(), ["a.csv"]);
     }
 

@@ -48,21 +48,12 @@ pub fn html(title: &str, sections: &[Section<'_>]) -> String {
     for section in sections {
         write_section(&mut page, section);
     }
-    let _ = write!(
-        page,
-        "<footer>Made by sgq {}.</footer>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
-    );
+    let _ = write!(page, "<footer>Made by sgq {}.</footer>\n</body>\n</html>\n", env!("CARGO_PKG_VERSION"));
     page
 }
 
 fn write_section(page: &mut String, section: &Section<'_>) {
-    let Section {
-        experiment,
-        results,
-        problem,
-        ..
-    } = section;
+    let Section { experiment, results, problem, .. } = section;
     let rows = || results.rows.iter().filter(|row| row.problem == *problem);
     let _ = writeln!(page, "<h2>{}</h2>", escaped(&section.title()));
     if let Some(headline) = &section.headline {
@@ -110,8 +101,5 @@ fn write_section(page: &mut String, section: &Section<'_>) {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

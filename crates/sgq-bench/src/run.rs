@@ -61,11 +61,7 @@ pub struct MethodResult {
 impl MethodResult {
     /// The method's name with a warning where it is only a yardstick.
     pub fn label(&self) -> String {
-        if self.oracle {
-            format!("{} (oracle, not billed)", self.method)
-        } else {
-            self.method.clone()
-        }
+        if self.oracle { format!("{} (oracle, not billed)", self.method) } else { self.method.clone() }
     }
 }
 
@@ -84,19 +80,11 @@ pub fn run(experiment: &Experiment, control: &Control<'_>) -> Result<Results, Ru
     let mut results = Results::default();
     for problem in &experiment.problems {
         let trace = match control.trace {
-            Some(folder) if experiment.problems.len() > 1 => {
-                Some(folder.join(file_name(&problem.name)))
-            }
+            Some(folder) if experiment.problems.len() > 1 => Some(folder.join(file_name(&problem.name))),
             folder => folder.map(Path::to_owned),
         };
         for method in &experiment.methods {
-            let cell = Cell {
-                experiment,
-                problem,
-                method,
-                trace: trace.as_deref(),
-                control,
-            };
+            let cell = Cell { experiment, problem, method, trace: trace.as_deref(), control };
             let trials = cell.run().map_err(|cause| RunError {
                 method: method.name.clone(),
                 problem: problem.name.clone(),
@@ -123,12 +111,7 @@ struct Cell<'a> {
 impl Cell<'_> {
     /// All trials; `None` after an interrupt.
     fn run(&self) -> Result<Option<MethodResult>, TrialError> {
-        let Self {
-            experiment,
-            problem,
-            method,
-            ..
-        } = *self;
+        let Self { experiment, problem, method, .. } = *self;
         if let Some(folder) = self.trace {
             fs::create_dir_all(folder)?;
         }
@@ -190,9 +173,7 @@ impl Cell<'_> {
         let problem = &*self.problem.problem;
         let curve = gap_curve(&mut *session, problem, self.experiment.budget, record);
         let curve = curve.map_err(|error| match error {
-            SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => {
-                TrialError::Interrupted
-            }
+            SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => TrialError::Interrupted,
             error => error.into(),
         })?;
         if let Some(trace) = trace {
@@ -225,21 +206,11 @@ impl Trace {
         let path = folder.join(&name);
         let partial = folder.join(name + ".partial");
         let writer = BufWriter::new(File::create(&partial)?);
-        Ok(Self {
-            path,
-            partial,
-            writer,
-        })
+        Ok(Self { path, partial, writer })
     }
 
     fn record(&mut self, queries: u64, query: &Query, gradient: &[f64]) -> io::Result<()> {
-        let line = TraceLine {
-            queries,
-            user: query.user,
-            explored: query.explored,
-            point: &query.point,
-            gradient,
-        };
+        let line = TraceLine { queries, user: query.user, explored: query.explored, point: &query.point, gradient };
         serde_json::to_writer(&mut self.writer, &line)?;
         self.writer.write_all(b"\n")
     }
@@ -260,10 +231,7 @@ impl Drop for Trace {
 /// A name as a file can bear it: only what no file system objects to.
 pub fn file_name(name: &str) -> String {
     let kept = |c: char| c.is_alphanumeric() || " =+-_.,()".contains(c);
-    let name: String = name
-        .chars()
-        .map(|c| if kept(c) { c } else { '_' })
-        .collect();
+    let name: String = name.chars().map(|c| if kept(c) { c } else { '_' }).collect();
     match name.trim_matches(['.', ' ']) {
         "" => "_".into(),
         trimmed => trimmed.into(),

@@ -37,10 +37,7 @@ impl CurveMean {
     pub fn standard_error(&self) -> Vec<f64> {
         let trials = self.trials as f64;
         let variance_of_mean = |squares: &f64| squares / (trials - 1.0) / trials;
-        self.squares
-            .iter()
-            .map(|squares| variance_of_mean(squares).sqrt())
-            .collect()
+        self.squares.iter().map(|squares| variance_of_mean(squares).sqrt()).collect()
     }
 }
 

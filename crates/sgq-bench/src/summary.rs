@@ -79,13 +79,8 @@ impl Summary {
     pub fn new(runs: &[(Experiment, Results)]) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            interrupted: runs
-                .iter()
-                .any(|(_, results)| !results.unfinished.is_empty()),
-            experiments: runs
-                .iter()
-                .map(|(experiment, results)| ExperimentSummary::new(experiment, results))
-                .collect(),
+            interrupted: runs.iter().any(|(_, results)| !results.unfinished.is_empty()),
+            experiments: runs.iter().map(|(experiment, results)| ExperimentSummary::new(experiment, results)).collect(),
         }
     }
 }
@@ -106,12 +101,7 @@ impl ExperimentSummary {
             oracle: row.oracle,
             settings: Pairs(settings_of(experiment, row)),
             queries_to_gap: Pairs(
-                experiment
-                    .targets
-                    .iter()
-                    .map(f64::to_string)
-                    .zip(row.queries_to_target.iter().copied())
-                    .collect(),
+                experiment.targets.iter().map(f64::to_string).zip(row.queries_to_target.iter().copied()).collect(),
             ),
             final_gap_mean: row.gap_mean.last().copied().filter(|gap| gap.is_finite()),
             final_gap_sem: row.gap_sem.last().copied().filter(|sem| sem.is_finite()),
@@ -155,11 +145,7 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
 fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
     let recipe = &method.recipe;
     let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
-    if let ChoiceKind::SurrogateEi {
-        explore,
-        bonus_weight,
-    } = recipe.choice
-    {
+    if let ChoiceKind::SurrogateEi { explore, bonus_weight } = recipe.choice {
         settings.push(("p".into(), explore.into()));
         settings.push(("bonus".into(), bonus_weight.into()));
     }
@@ -171,26 +157,12 @@ fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
 }
 
 /// One sentence on who needs how many queries, at the smallest target that every method reaches, or at `target`.
-pub fn headline(
-    experiment: &Experiment,
-    results: &Results,
-    problem: &str,
-    target: Option<f64>,
-) -> Option<String> {
-    let rows: Vec<&MethodResult> = results
-        .rows
-        .iter()
-        .filter(|row| row.problem == problem)
-        .collect();
-    let everybody_reaches = |index: &usize| {
-        rows.iter()
-            .all(|row| row.queries_to_target[*index].is_some())
-    };
+pub fn headline(experiment: &Experiment, results: &Results, problem: &str, target: Option<f64>) -> Option<String> {
+    let rows: Vec<&MethodResult> = results.rows.iter().filter(|row| row.problem == problem).collect();
+    let everybody_reaches = |index: &usize| rows.iter().all(|row| row.queries_to_target[*index].is_some());
     let index = match target {
         Some(target) => experiment.targets.iter().position(|gap| *gap == target)?,
-        None => (0..experiment.targets.len())
-            .rev()
-            .find(everybody_reaches)?,
+        None => (0..experiment.targets.len()).rev().find(everybody_reaches)?,
     };
     let gap = experiment.targets[index];
     let ranked = |oracle: bool| -> Vec<(usize, &str)> {

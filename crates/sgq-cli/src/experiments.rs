@@ -76,9 +76,7 @@ impl Job<'_> {
     /// Runs the experiments, writes all files, and prints the tables.
     pub fn run(&self, experiments: Vec<Experiment>) -> Result<Outcome, Box<dyn Error>> {
         if let Some(threads) = self.options.threads {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(threads.into())
-                .build_global()?;
+            rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
         }
         let interrupt = interrupt_flag()?;
         let mut folder = Folder::open(self.out)?;
@@ -129,9 +127,7 @@ impl Job<'_> {
         let missing: Vec<String> = runs
             .iter()
             .filter(|(_, results)| !results.unfinished.is_empty())
-            .map(|(experiment, results)| {
-                format!("{} of {}", results.unfinished.join(", "), experiment.name)
-            })
+            .map(|(experiment, results)| format!("{} of {}", results.unfinished.join(", "), experiment.name))
             .collect();
         terminal::complain(&format!(
             "interrupted: what was finished is in {}; not finished and left out: {}",
@@ -148,14 +144,7 @@ impl Job<'_> {
         interrupt: &AtomicBool,
     ) -> Result<Results, Box<dyn Error>> {
         let bar = terminal::progress(&experiment.name, experiment, self.options.quiet);
-        let results = run(
-            experiment,
-            &Control {
-                interrupt,
-                on_trial: &|| bar.inc(1),
-                trace,
-            },
-        );
+        let results = run(experiment, &Control { interrupt, on_trial: &|| bar.inc(1), trace });
         if interrupt.load(Ordering::Relaxed) {
             bar.abandon();
         } else {

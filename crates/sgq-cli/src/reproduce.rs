@@ -14,10 +14,8 @@ use crate::{
 ///
 /// OGQ looks at every gradient before each query and pays for one; it is a yardstick, and marked as such everywhere.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  sgq reproduce fig1 --trials 1000 --out out/fig1\n\nIt writes fig1.csv, fig1.svg, \
-                  fig1.png (and the same for fig2), summary.json and report.html."
-)]
+#[command(after_help = "Example:\n  sgq reproduce fig1 --trials 1000 --out out/fig1\n\nIt writes fig1.csv, fig1.svg, \
+                  fig1.png (and the same for fig2), summary.json and report.html.")]
 pub struct Args {
     /// Which figure
     #[arg(value_enum, default_value = "all")]
@@ -36,14 +34,8 @@ enum Which {
     All,
 }
 
-const FIG1: (&str, &str) = (
-    "experiments/paper-fig1.toml",
-    include_str!("../../../experiments/paper-fig1.toml"),
-);
-const FIG2: (&str, &str) = (
-    "experiments/paper-fig2.toml",
-    include_str!("../../../experiments/paper-fig2.toml"),
-);
+const FIG1: (&str, &str) = ("experiments/paper-fig1.toml", include_str!("../../../experiments/paper-fig1.toml"));
+const FIG2: (&str, &str) = ("experiments/paper-fig2.toml", include_str!("../../../experiments/paper-fig2.toml"));
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let files = match args.figure {

@@ -15,11 +15,9 @@ use crate::{
 
 /// Run an experiment from a file: problems, methods, step sizes, trials, budget, targets.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Example:\n  sgq run experiments/paper-fig1.toml --trials 50 --trace\n\nIt writes curves.csv, \
+#[command(after_help = "Example:\n  sgq run experiments/paper-fig1.toml --trials 50 --trace\n\nIt writes curves.csv, \
                   curves.svg and curves.png (one pair for each problem), summary.json and report.html. The file's \
-                  format is described in docs/experiments.md; `sgq methods` lists what can stand in it."
-)]
+                  format is described in docs/experiments.md; `sgq methods` lists what can stand in it.")]
 pub struct Args {
     /// The experiment, a TOML file
     #[arg(value_name = "FILE.toml")]
@@ -36,8 +34,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let file = args.file.display().to_string();
-    let text = fs::read_to_string(&args.file)
-        .map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
+    let text = fs::read_to_string(&args.file).map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
     let mut experiment = Experiment::from_toml(&file, &text)?;
     args.options.apply(&mut experiment);
     let default_out = Path::new("out").join(file_name(&experiment.name));

@@ -21,21 +21,14 @@ pub fn complain(text: &str) {
 /// A progress bar over the trials of an experiment; none where nobody is watching.
 pub fn progress(name: &str, experiment: &Experiment, quiet: bool) -> ProgressBar {
     let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
-    let target = if quiet {
-        ProgressDrawTarget::hidden()
-    } else {
-        ProgressDrawTarget::stderr()
-    };
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(runs * experiment.trials), target);
     let style = ProgressStyle::with_template("  {prefix}  {bar:24} {percent:>3}%  {seconds}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("━━╌")
-        .with_key(
-            "seconds",
-            |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                let _ = write!(out, "{:.1} s", state.elapsed().as_secs_f64());
-            },
-        );
+        .with_key("seconds", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{:.1} s", state.elapsed().as_secs_f64());
+        });
     bar.set_style(style);
     bar.set_prefix(format!(
         "{name:<10} {} × {} trials",
@@ -53,10 +46,7 @@ fn counted(count: usize, noun: &str) -> String {
 /// Queries to each target, a line for each method.
 pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> String {
     let heading = "queries to reach a gap of".to_owned();
-    let mut lines = vec![(
-        heading,
-        experiment.targets.iter().map(f64::to_string).collect(),
-    )];
+    let mut lines = vec![(heading, experiment.targets.iter().map(f64::to_string).collect())];
     let mut notes = Vec::new();
     for row in results.rows.iter().filter(|row| row.problem == problem) {
         let cells: Vec<String> = row
@@ -66,27 +56,16 @@ pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> Strin
             .collect();
         lines.push((row.label(), cells));
         if row.diverged > 0 {
-            notes.push(format!(
-                "  {}: {} of {} trials diverged",
-                row.method, row.diverged, experiment.trials
-            ));
+            notes.push(format!("  {}: {} of {} trials diverged", row.method, row.diverged, experiment.trials));
         }
     }
     let width = |text: &String| text.chars().count();
     let first = lines.iter().map(|line| width(&line.0)).max().unwrap_or(0);
-    let others = lines
-        .iter()
-        .flat_map(|line| &line.1)
-        .map(width)
-        .max()
-        .unwrap_or(0);
+    let others = lines.iter().flat_map(|line| &line.1).map(width).max().unwrap_or(0);
     let mut text: Vec<String> = lines
         .iter()
         .map(|(name, cells)| {
-            let cells: String = cells
-                .iter()
-                .map(|cell| format!("  {cell:>others$}"))
-                .collect();
+            let cells: String = cells.iter().map(|cell| format!("  {cell:>others$}")).collect();
             format!("  {name:<first$}{cells}")
         })
         .collect();

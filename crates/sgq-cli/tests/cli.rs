@@ -12,20 +12,13 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 fn sgq(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sgq"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_sgq")).args(arguments).current_dir(folder).output().unwrap()
 }
 
 fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = sgq(folder, arguments);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    assert!(
-        output.status.success(),
-        "sgq {arguments:?}: {stdout}{stderr}"
-    );
+    assert!(output.status.success(), "sgq {arguments:?}: {stdout}{stderr}");
     assert_eq!(stderr, "", "nothing on stderr, where nobody watches");
     stdout
 }
@@ -83,27 +76,13 @@ fn reproduce_writes_both_figures() {
 
     // OGQ paid one query a step and looked at four gradients for each.
     let ogq = &fig1["results"][1];
-    assert_eq!(
-        (&ogq["method"], &ogq["oracle"]),
-        (&"OGQ".into(), &true.into())
-    );
+    assert_eq!((&ogq["method"], &ogq["oracle"]), (&"OGQ".into(), &true.into()));
     assert_eq!(ogq["billed_queries"], 200 * 400);
     assert_eq!(ogq["diagnostic_gradients"], 200 * 400 * 4);
 
     for (name, methods) in [
         ("fig1", vec!["SGD", "OGQ", "SGQ", "SAGA", "SVRG"]),
-        (
-            "fig2",
-            vec![
-                "SGD",
-                "OGQ",
-                "SGQ p=0.1",
-                "SGQ p=0.3",
-                "SGQ p=0.5",
-                "SGQ p=0.7",
-                "SGQ p=0.9",
-            ],
-        ),
+        ("fig2", vec!["SGD", "OGQ", "SGQ p=0.1", "SGQ p=0.3", "SGQ p=0.5", "SGQ p=0.7", "SGQ p=0.9"]),
     ] {
         let csv = read_text(out.join(format!("{name}.csv")));
         let mut lines = csv.lines();
@@ -112,8 +91,7 @@ fn reproduce_writes_both_figures() {
             for queries in 0..=400 {
                 let cells: Vec<&str> = lines.next().unwrap().split(',').collect();
                 assert_eq!(cells[..2], [method, &queries.to_string()]);
-                let (mean, sem): (f64, f64) =
-                    (cells[2].parse().unwrap(), cells[3].parse().unwrap());
+                let (mean, sem): (f64, f64) = (cells[2].parse().unwrap(), cells[3].parse().unwrap());
                 assert!(mean > 0.0 && mean <= 25.0 && sem >= 0.0);
                 if queries == 0 {
                     assert_eq!((mean, sem), (25.0, 0.0));
@@ -134,14 +112,8 @@ fn reproduce_writes_both_figures() {
     }
 
     let sgq = queries_to(&fig1, "SGQ", "0.1");
-    assert!(
-        stdout.contains(&format!("SGQ reaches 0.1 with {sgq} queries")),
-        "{stdout}"
-    );
-    assert!(
-        stdout.contains("written to out/paper: fig1.csv"),
-        "{stdout}"
-    );
+    assert!(stdout.contains(&format!("SGQ reaches 0.1 with {sgq} queries")), "{stdout}");
+    assert!(stdout.contains("written to out/paper: fig1.csv"), "{stdout}");
 
     // The README's figures are what this command makes.
     for figure in ["fig1.svg", "fig2.svg"] {
@@ -156,20 +128,7 @@ fn reproduce_writes_both_figures() {
 fn threads_and_time_do_not_change_a_byte() {
     let place = tempdir().unwrap();
     for threads in ["1", "8"] {
-        succeeds(
-            place.path(),
-            &[
-                "reproduce",
-                "--threads",
-                threads,
-                "--out",
-                threads,
-                "--seed",
-                "9",
-                "--trials",
-                "70",
-            ],
-        );
+        succeeds(place.path(), &["reproduce", "--threads", threads, "--out", threads, "--seed", "9", "--trials", "70"]);
     }
     let mut files = 0;
     for entry in fs::read_dir(place.path().join("1")).unwrap() {
@@ -179,14 +138,8 @@ fn threads_and_time_do_not_change_a_byte() {
         files += 1;
     }
     assert_eq!(files, 8);
-    succeeds(
-        place.path(),
-        &["reproduce", "fig1", "--out", "other", "--trials", "70"],
-    );
-    assert_ne!(
-        read(place.path().join("other/fig1.csv")),
-        read(place.path().join("1/fig1.csv"))
-    );
+    succeeds(place.path(), &["reproduce", "fig1", "--out", "other", "--trials", "70"]);
+    assert_ne!(read(place.path().join("other/fig1.csv")), read(place.path().join("1/fig1.csv")));
     assert!(!place.path().join("other/fig2.csv").exists());
 }
 
@@ -195,10 +148,7 @@ fn run_gives_what_reproduce_gives() {
     let place = tempdir().unwrap();
     succeeds(place.path(), &["reproduce", "fig1", "--trials", "20"]);
     let file = root().join("experiments/paper-fig1.toml");
-    succeeds(
-        place.path(),
-        &["run", file.to_str().unwrap(), "--trials", "20"],
-    );
+    succeeds(place.path(), &["run", file.to_str().unwrap(), "--trials", "20"]);
     let run = read_text(place.path().join("out/fig1/curves.csv"));
     let expected = read_text(place.path().join("out/paper/fig1.csv"));
     let expected: Vec<String> = expected
@@ -218,19 +168,7 @@ fn every_experiment_in_the_repository_runs() {
     let mut count = 0;
     for entry in fs::read_dir(root().join("experiments")).unwrap() {
         let file = entry.unwrap().path();
-        succeeds(
-            place.path(),
-            &[
-                "run",
-                file.to_str().unwrap(),
-                "--trials",
-                "2",
-                "--queries",
-                "30",
-                "--out",
-                "quick",
-            ],
-        );
+        succeeds(place.path(), &["run", file.to_str().unwrap(), "--trials", "2", "--queries", "30", "--out", "quick"]);
         count += 1;
     }
     assert!(count >= 2);
@@ -243,17 +181,7 @@ fn a_trace_can_be_checked_by_an_outsider() {
     let file = root().join("experiments/paper-fig1.toml");
     succeeds(
         place.path(),
-        &[
-            "run",
-            file.to_str().unwrap(),
-            "--trials",
-            "3",
-            "--queries",
-            "80",
-            "--out",
-            "t",
-            "--trace",
-        ],
+        &["run", file.to_str().unwrap(), "--trials", "3", "--queries", "80", "--out", "t", "--trace"],
     );
     let folder = place.path().join("t/trace");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 5 * 3);
@@ -268,10 +196,7 @@ fn a_trace_can_be_checked_by_an_outsider() {
             let user = line["user"].as_u64().unwrap() as usize;
             let gradient = line["gradient"][0].as_f64().unwrap();
             assert_eq!(line["queries"], number as u64 + 1);
-            assert_eq!(
-                line["point"][0].as_f64().unwrap().to_bits(),
-                f64::to_bits(x)
-            );
+            assert_eq!(line["point"][0].as_f64().unwrap().to_bits(), f64::to_bits(x));
             assert_eq!(gradient, 2.0 * (x - centers[user]));
             match line["explored"].as_bool() {
                 None => assert!(number < 4 && user == number),
@@ -334,36 +259,16 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "p = 1.3",
             "x.toml:16: `p` of method \"A\": the exploration probability p is 1.3: it must lie in [0, 1]",
         ),
-        (
-            "p = 0.3",
-            "pp = 0.3",
-            "x.toml:16: unknown key `pp` in method \"A\"; did you mean \"p\"?",
-        ),
-        (
-            "p = 0.3",
-            "bonus = -1",
-            "x.toml:16: `bonus` of method \"A\": the bonus weight is -1",
-        ),
-        (
-            "p = 0.3",
-            "inner_steps = 3",
-            "x.toml:16: unknown key `inner_steps` in method \"A\"",
-        ),
+        ("p = 0.3", "pp = 0.3", "x.toml:16: unknown key `pp` in method \"A\"; did you mean \"p\"?"),
+        ("p = 0.3", "bonus = -1", "x.toml:16: `bonus` of method \"A\": the bonus weight is -1"),
+        ("p = 0.3", "inner_steps = 3", "x.toml:16: unknown key `inner_steps` in method \"A\""),
         (
             "\"sgq\"\np = 0.3",
             "\"svrg\"\ninner_steps = 0",
             "x.toml:16: `inner_steps` of method \"A\": SVRG takes a snapshot every 0 steps",
         ),
-        (
-            "= 0.015",
-            "= -0.015",
-            "x.toml:4: `step_size`: the step size is -0.015: it must be positive and finite",
-        ),
-        (
-            "= 0.015",
-            "= \"theorem\"",
-            "x.toml:4: `step_size`: expected a number, \"theory\"",
-        ),
+        ("= 0.015", "= -0.015", "x.toml:4: `step_size`: the step size is -0.015: it must be positive and finite"),
+        ("= 0.015", "= \"theorem\"", "x.toml:4: `step_size`: expected a number, \"theory\""),
         (
             "= 0.015",
             "= { initial = 0.1, rte = 1 }",
@@ -374,16 +279,8 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "= { pieces = [[5, 0.1]] }",
             "x.toml:4: `step_size`: a piecewise step size needs pieces in rising order",
         ),
-        (
-            "step_size",
-            "stepsize",
-            "x.toml:4: unknown key `stepsize` in the experiment; did you mean \"step_size\"?",
-        ),
-        (
-            "step_size = 0.015\n",
-            "",
-            "x.toml:12: method \"A\" has no `step_size`",
-        ),
+        ("step_size", "stepsize", "x.toml:4: unknown key `stepsize` in the experiment; did you mean \"step_size\"?"),
+        ("step_size = 0.015\n", "", "x.toml:12: method \"A\" has no `step_size`"),
         (
             "\"sgq\"",
             "\"sqg\"",
@@ -404,71 +301,19 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "start = [5, 1]",
             "x.toml:11: `start` of problem \"toy\": 2 coordinates, but the problem has dimension 1",
         ),
-        (
-            "start = 5",
-            "start = inf",
-            "x.toml:11: `start` of problem \"toy\": inf is not finite",
-        ),
-        (
-            "[2, -1]",
-            "[2, -1, 0]",
-            "x.toml:9: `curvature` of problem \"toy\": 2 users have a curvature but 3 a center",
-        ),
-        (
-            "[2, -1]",
-            "[2, nan]",
-            "x.toml:10: `center` of problem \"toy\": the center of user 1 is NaN",
-        ),
-        (
-            "[1, 1]",
-            "[1, -1]",
-            "x.toml:9: `curvature` of problem \"toy\": the curvature of user 1 is -1",
-        ),
-        (
-            "[1, 1]",
-            "[]",
-            "x.toml:9: `curvature` of problem \"toy\": 0 users have a curvature but 2 a center",
-        ),
-        (
-            "[1, 1]",
-            "[1, \"one\"]",
-            "x.toml:9: `curvature` of problem \"toy\": expected numbers",
-        ),
-        (
-            "quadratic",
-            "cubic",
-            "x.toml:8: `kind` of problem \"toy\": there is no problem \"cubic\"",
-        ),
-        (
-            "trials = 3",
-            "trials = 0",
-            "x.toml:3: `trials`: 0 is not between 1 and",
-        ),
-        (
-            "budget = 30",
-            "budget = -30",
-            "x.toml:2: `budget`: expected a whole number",
-        ),
-        (
-            "budget = 30\n",
-            "",
-            "x.toml:1: the experiment has no `budget`",
-        ),
-        (
-            "budget = 30",
-            "targets = [1, 0]\nbudget = 30",
-            "x.toml:2: `targets`: every gap must be positive",
-        ),
-        (
-            "budget = 30",
-            "gap_axis = [1, 0.1]\nbudget = 30",
-            "x.toml:2: `gap_axis`: expected [low, high]",
-        ),
-        (
-            "[[method]]",
-            "[method]",
-            "x.toml:13: `method`: write each one under a heading [[method]]",
-        ),
+        ("start = 5", "start = inf", "x.toml:11: `start` of problem \"toy\": inf is not finite"),
+        ("[2, -1]", "[2, -1, 0]", "x.toml:9: `curvature` of problem \"toy\": 2 users have a curvature but 3 a center"),
+        ("[2, -1]", "[2, nan]", "x.toml:10: `center` of problem \"toy\": the center of user 1 is NaN"),
+        ("[1, 1]", "[1, -1]", "x.toml:9: `curvature` of problem \"toy\": the curvature of user 1 is -1"),
+        ("[1, 1]", "[]", "x.toml:9: `curvature` of problem \"toy\": 0 users have a curvature but 2 a center"),
+        ("[1, 1]", "[1, \"one\"]", "x.toml:9: `curvature` of problem \"toy\": expected numbers"),
+        ("quadratic", "cubic", "x.toml:8: `kind` of problem \"toy\": there is no problem \"cubic\""),
+        ("trials = 3", "trials = 0", "x.toml:3: `trials`: 0 is not between 1 and"),
+        ("budget = 30", "budget = -30", "x.toml:2: `budget`: expected a whole number"),
+        ("budget = 30\n", "", "x.toml:1: the experiment has no `budget`"),
+        ("budget = 30", "targets = [1, 0]\nbudget = 30", "x.toml:2: `targets`: every gap must be positive"),
+        ("budget = 30", "gap_axis = [1, 0.1]\nbudget = 30", "x.toml:2: `gap_axis`: expected [low, high]"),
+        ("[[method]]", "[method]", "x.toml:13: `method`: write each one under a heading [[method]]"),
         (
             "[[method]]",
             "[[method]]\nmethod = \"sgd\"\nname = \"A\"\n[[method]]",
@@ -476,20 +321,13 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         ),
         ("name = \"t\"", "name = t", "x.toml:1: "),
         ("name = \"t\"", "name = \"t", "x.toml:1: "),
-        (
-            "name = \"toy\"",
-            "name = 3",
-            "x.toml:7: `name` of problem number 1: expected a text",
-        ),
+        ("name = \"toy\"", "name = 3", "x.toml:7: `name` of problem number 1: expected a text"),
     ] {
         assert!(GOOD.contains(good));
         let place = folder_with("x.toml", &GOOD.replacen(good, bad, 1));
         let error = refuses(place.path(), &["run", "x.toml"]);
         assert!(error.contains(expected), "{bad}: {error}");
-        assert!(
-            !place.path().join("out").exists(),
-            "nothing is written for a bad file"
-        );
+        assert!(!place.path().join("out").exists(), "nothing is written for a bad file");
     }
     // The message shows the line itself.
     let place = folder_with("x.toml", &GOOD.replace("p = 0.3", "p = 1.3"));
@@ -498,19 +336,13 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
 
 #[test]
 fn the_theory_step_is_refused_where_no_theorem_gives_one() {
-    let file = GOOD
-        .replace("0.015", "\"theory\"")
-        .replace("\"sgq\"", "\"saga-sgq\"");
+    let file = GOOD.replace("0.015", "\"theory\"").replace("\"sgq\"", "\"saga-sgq\"");
     let place = folder_with("x.toml", &file);
     let error = refuses(place.path(), &["run", "x.toml"]);
-    assert!(
-        error.contains("x.toml:4: `step_size`: no theorem bounds the step size of A"),
-        "{error}"
-    );
+    assert!(error.contains("x.toml:4: `step_size`: no theorem bounds the step size of A"), "{error}");
     let place = folder_with("x.toml", &GOOD.replace("0.015", "\"theory\""));
     succeeds(place.path(), &["run", "x.toml"]);
-    let settings =
-        &summary(&place.path().join("out/t"))["experiments"][0]["results"][0]["settings"];
+    let settings = &summary(&place.path().join("out/t"))["experiments"][0]["results"][0]["settings"];
     // n = 2, L = L_max = 2, p = 0.3: the third term of Theorem 2's minimum.
     let expected = 0.3 / (96.0 * 2.0 * 4.0) / 0.7;
     assert!((settings["step_size"]["theory"].as_f64().unwrap() - expected).abs() < 1e-15);
@@ -518,24 +350,18 @@ fn the_theory_step_is_refused_where_no_theorem_gives_one() {
 
 #[test]
 fn parts_compose_and_several_problems_stand_apart() {
-    let file = GOOD
-        .replace("p = 0.3", "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n")
-        + "\n[[problem]]\nname = \"dense\"\nkind = \"quadratic\"\ncurvature = [[[2, 1], [1, 2]], [[1, 0], [0, 1]]]\n\
+    let file = GOOD.replace(
+        "p = 0.3",
+        "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n",
+    ) + "\n[[problem]]\nname = \"dense\"\nkind = \"quadratic\"\ncurvature = [[[2, 1], [1, 2]], [[1, 0], [0, 1]]]\n\
            center = [[0, 1], [1, 0]]\nstart = [3, 3]\n";
     let place = folder_with("x.toml", &file);
     let stdout = succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o"]);
-    assert!(
-        stdout.contains("t: toy") && stdout.contains("t: dense"),
-        "{stdout}"
-    );
+    assert!(stdout.contains("t: toy") && stdout.contains("t: dense"), "{stdout}");
     let csv = read_text(place.path().join("o/curves.csv"));
     assert_eq!(csv.lines().count(), 1 + 4 * 31);
     assert!(csv.contains("\ndense,shuffled + saga,30,"));
-    for file in [
-        "curves-toy.svg",
-        "curves-dense.png",
-        "trace/dense/shuffled + saga-2.jsonl",
-    ] {
+    for file in ["curves-toy.svg", "curves-dense.png", "trace/dense/shuffled + saga-2.jsonl"] {
         assert!(place.path().join("o").join(file).exists(), "{file}");
     }
 }
@@ -546,24 +372,16 @@ fn divergence_is_said_and_not_hidden() {
     let stdout = succeeds(place.path(), &["run", "x.toml"]);
     assert!(stdout.contains("A: 3 of 3 trials diverged"), "{stdout}");
     let row = &summary(&place.path().join("out/t"))["experiments"][0]["results"][0];
-    assert_eq!(
-        (&row["diverged_trials"], &row["final_gap_mean"]),
-        (&3.into(), &Value::Null)
-    );
+    assert_eq!((&row["diverged_trials"], &row["final_gap_mean"]), (&3.into(), &Value::Null));
     assert!(read_text(place.path().join("out/t/curves.csv")).ends_with("A,30,inf,NaN\n"));
 }
 
 #[test]
 fn files_and_folders_that_are_not_there_are_named() {
     let place = folder_with("x.toml", GOOD);
-    assert!(
-        refuses(place.path(), &["run", "y.toml"]).contains("cannot read the experiment y.toml")
-    );
+    assert!(refuses(place.path(), &["run", "y.toml"]).contains("cannot read the experiment y.toml"));
     let error = refuses(place.path(), &["run", "x.toml", "--out", "x.toml/below"]);
-    assert!(
-        error.contains("cannot write to the folder x.toml/below"),
-        "{error}"
-    );
+    assert!(error.contains("cannot write to the folder x.toml/below"), "{error}");
     fs::write(place.path().join("latin.toml"), b"name = \"\xe9\"").unwrap();
     assert!(refuses(place.path(), &["run", "latin.toml"]).contains("UTF-8"));
 }
@@ -588,21 +406,13 @@ fn options_are_checked() {
 #[test]
 fn every_command_explains_itself() {
     let place = tempdir().unwrap();
-    for command in [
-        &["--help"][..],
-        &["reproduce", "--help"],
-        &["run", "--help"],
-        &["methods", "--help"],
-    ] {
+    for command in [&["--help"][..], &["reproduce", "--help"], &["run", "--help"], &["methods", "--help"]] {
         let help = succeeds(place.path(), command);
         assert!(help.contains("Example:\n  sgq "), "{command:?}: {help}");
     }
     for command in ["reproduce", "run", "methods"] {
         let help = succeeds(place.path(), &[command, "--help"]);
-        assert!(
-            help.contains("--quiet") && help.contains("--json"),
-            "{help}"
-        );
+        assert!(help.contains("--quiet") && help.contains("--json"), "{help}");
     }
     assert!(succeeds(place.path(), &["--version"]).starts_with("sgq "));
 }
@@ -620,21 +430,10 @@ fn quiet_is_quiet_and_json_is_json() {
 fn methods_are_listed() {
     let place = tempdir().unwrap();
     let list = succeeds(place.path(), &["methods"]);
-    for name in [
-        "sgd",
-        "shuffled-sgd",
-        "ogq",
-        "sgq",
-        "saga",
-        "svrg",
-        "saga-sgq",
-        "surrogate-ei",
-        "inner_steps",
-    ] {
+    for name in ["sgd", "shuffled-sgd", "ogq", "sgq", "saga", "svrg", "saga-sgq", "surrogate-ei", "inner_steps"] {
         assert!(list.contains(&format!("  {name}")), "{name}: {list}");
     }
-    let json: Value =
-        serde_json::from_str(&succeeds(place.path(), &["methods", "--json"])).unwrap();
+    let json: Value = serde_json::from_str(&succeeds(place.path(), &["methods", "--json"])).unwrap();
     let methods = json["methods"].as_array().unwrap();
     assert_eq!(methods.len(), 7);
     // What is listed can be run.
@@ -674,16 +473,10 @@ fn ctrl_c_leaves_what_was_finished() {
     let begun = Instant::now();
     let second = place.path().join("o/trace/sgq-0.jsonl.partial");
     while !second.exists() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(120),
-            "the second method never began"
-        );
+        assert!(begun.elapsed() < Duration::from_secs(120), "the second method never began");
         sleep(Duration::from_millis(20));
     }
-    Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");

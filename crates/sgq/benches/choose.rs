@@ -42,17 +42,14 @@ fn measure<B: Belief, C: Choice<B>, U: Update<B>>(
     let steady = steady_state::session(method(), smoothness, &mut answers, SEED)?.snapshot();
     // A measurement cannot return an error: the last one waits here, and the measurement is void.
     let mut failure = Ok(());
-    criterion.benchmark_group("step").bench_function(
-        BenchmarkId::new(name, format!("n={users},d={dim}")),
-        |bencher| {
-            bencher.iter_custom(|steps| {
-                time_steps(&method, &steady, &mut answers, steps).unwrap_or_else(|error| {
-                    failure = Err(error);
-                    Duration::from_secs(1)
-                })
-            });
-        },
-    );
+    criterion.benchmark_group("step").bench_function(BenchmarkId::new(name, format!("n={users},d={dim}")), |bencher| {
+        bencher.iter_custom(|steps| {
+            time_steps(&method, &steady, &mut answers, steps).unwrap_or_else(|error| {
+                failure = Err(error);
+                Duration::from_secs(1)
+            })
+        });
+    });
     failure
 }
 

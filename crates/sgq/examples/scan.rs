@@ -54,60 +54,37 @@ impl Task {
         let (users, dim, folder, seed) = match arguments {
             [users, dim, folder] => (users, dim, folder, 1),
             [users, dim, folder, seed] => {
-                let seed = seed.parse().map_err(|_| {
-                    format!("the seed is {seed:?}: it must be a whole number, from 0")
-                })?;
+                let seed =
+                    seed.parse().map_err(|_| format!("the seed is {seed:?}: it must be a whole number, from 0"))?;
                 (users, dim, folder, seed)
             }
             _ => {
-                return Err(format!(
-                    "{} arguments were given, expected 3 or 4",
-                    arguments.len()
-                ));
+                return Err(format!("{} arguments were given, expected 3 or 4", arguments.len()));
             }
         };
         let users = positive("number of users", users)?;
         let dim = positive("dimension", dim)?;
         // The table must fit into memory several times over: twice in the session, and once more as bytes.
-        if users
-            .checked_mul(dim)
-            .is_none_or(|numbers| numbers > 1 << 28)
-        {
-            return Err(format!(
-                "a table of {users} times {dim} numbers is too large: at most 2^28 fit"
-            ));
+        if users.checked_mul(dim).is_none_or(|numbers| numbers > 1 << 28) {
+            return Err(format!("a table of {users} times {dim} numbers is too large: at most 2^28 fit"));
         }
-        Ok(Self {
-            users,
-            dim,
-            folder: folder.into(),
-            seed,
-        })
+        Ok(Self { users, dim, folder: folder.into(), seed })
     }
 
     fn run(&self) -> Result<String, Box<dyn Error>> {
-        let Self {
-            users, dim, seed, ..
-        } = *self;
+        let Self { users, dim, seed, .. } = *self;
         let smoothness = steady_state::smoothness(users, seed);
         let mut answers = Answers::new(dim, seed);
-        let mut session =
-            steady_state::session(steady_state::sgq(), smoothness.clone(), &mut answers, seed)?;
+        let mut session = steady_state::session(steady_state::sgq(), smoothness.clone(), &mut answers, seed)?;
 
         // Asking leaves the table as it is: what is written now is what the choice was made from.
         let query = session.ask()?.ok_or("the session stopped by itself")?;
-        self.write(
-            session.belief(),
-            &query.point,
-            &smoothness,
-            session.step_size(),
-        )?;
+        self.write(session.belief(), &query.point, &smoothness, session.step_size())?;
 
         let mut times = Vec::new();
         let steps_at_once = steps_at_once(users, dim);
         let begin = Instant::now();
-        while times.len() < FEWEST_TIMES || (begin.elapsed() < LONGEST && times.len() < MOST_TIMES)
-        {
+        while times.len() < FEWEST_TIMES || (begin.elapsed() < LONGEST && times.len() < MOST_TIMES) {
             let start = Instant::now();
             steady_state::take_steps(&mut session, &mut answers, steps_at_once)?;
             times.push(start.elapsed().as_secs_f64() / steps_at_once as f64);
@@ -123,18 +100,9 @@ impl Task {
         ))
     }
 
-    fn write(
-        &self,
-        belief: &LastGradient,
-        point: &[f64],
-        smoothness: &[f64],
-        step_size: f64,
-    ) -> io::Result<()> {
+    fn write(&self, belief: &LastGradient, point: &[f64], smoothness: &[f64], step_size: f64) -> io::Result<()> {
         let rows = |row: fn(&LastGradient, usize) -> &[f64]| -> Vec<f64> {
-            (0..self.users)
-                .flat_map(|user| row(belief, user))
-                .copied()
-                .collect()
+            (0..self.users).flat_map(|user| row(belief, user)).copied().collect()
         };
         with_path(fs::create_dir_all(&self.folder), &self.folder)?;
         for (name, numbers) in [
@@ -145,10 +113,7 @@ impl Task {
             ("smoothness", smoothness),
             ("step_size", &[step_size]),
         ] {
-            let bytes: Vec<u8> = numbers
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect();
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
             let path = self.folder.join(name).with_extension("f64");
             with_path(fs::write(&path, bytes), &path)?;
         }
@@ -167,9 +132,7 @@ fn steps_at_once(users: usize, dim: usize) -> u64 {
 
 fn positive(what: &str, argument: &str) -> Result<usize, String> {
     match argument.parse() {
-        Ok(0) | Err(_) => Err(format!(
-            "the {what} is {argument:?}: it must be a whole number, at least 1"
-        )),
+        Ok(0) | Err(_) => Err(format!("the {what} is {argument:?}: it must be a whole number, at least 1")),
         Ok(number) => Ok(number),
     }
 }

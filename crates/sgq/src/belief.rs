@@ -140,10 +140,7 @@ struct CompensatedSum {
 
 impl CompensatedSum {
     fn new(dim: usize) -> Self {
-        Self {
-            high: vec![0.0; dim],
-            low: vec![0.0; dim],
-        }
+        Self { high: vec![0.0; dim], low: vec![0.0; dim] }
     }
 
     fn replace(&mut self, old: &[f64], new: &[f64]) {
@@ -187,9 +184,7 @@ mod tests {
             belief.observe(random.index(users), &[0.0; 5], &gradient);
         }
         for coordinate in 0..dim {
-            let rows: Vec<f64> = (0..users)
-                .map(|user| belief.gradient(user)[coordinate])
-                .collect();
+            let rows: Vec<f64> = (0..users).map(|user| belief.gradient(user)[coordinate]).collect();
             let mean = rows.iter().sum::<f64>() / users as f64;
             let scale = rows.iter().map(|value| value.abs()).sum::<f64>() / users as f64;
             assert!((belief.mean()[coordinate] - mean).abs() <= 1e-12 * scale);

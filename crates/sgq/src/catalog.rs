@@ -56,11 +56,7 @@ impl Recipe {
         settings: Settings,
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
-        let opening = Opening {
-            name,
-            settings,
-            sight,
-        };
+        let opening = Opening { name, settings, sight };
         match self.update {
             UpdateKind::Sgd => opening.memoryless(self.choice, Sgd),
             UpdateKind::Saga => opening.remembering(self.choice, Saga),
@@ -109,11 +105,7 @@ struct Opening<'n, 's> {
 
 impl<'s> Opening<'_, 's> {
     /// For updates that need no memory of the users: whether there is one depends on the choice.
-    fn memoryless<U>(
-        self,
-        choice: ChoiceKind,
-        update: U,
-    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    fn memoryless<U>(self, choice: ChoiceKind, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
     where
         U: Update<Nothing> + Update<LastGradient> + 's,
     {
@@ -125,11 +117,7 @@ impl<'s> Opening<'_, 's> {
         }
     }
 
-    fn remembering<U>(
-        self,
-        choice: ChoiceKind,
-        update: U,
-    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    fn remembering<U>(self, choice: ChoiceKind, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
     where
         U: Update<LastGradient> + 's,
     {
@@ -138,22 +126,14 @@ impl<'s> Opening<'_, 's> {
             ChoiceKind::Uniform => self.open(belief, Uniform, update),
             ChoiceKind::Shuffled => self.open(belief, Shuffled::new(), update),
             ChoiceKind::OracleEi => self.open(belief, OracleEi::new(), update),
-            ChoiceKind::SurrogateEi {
-                explore,
-                bonus_weight,
-            } => {
+            ChoiceKind::SurrogateEi { explore, bonus_weight } => {
                 let choice = SurrogateEi::new(explore).bonus_weight(bonus_weight);
                 self.open(belief, choice, update)
             }
         }
     }
 
-    fn open<B, C, U>(
-        self,
-        belief: B,
-        choice: C,
-        update: U,
-    ) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    fn open<B, C, U>(self, belief: B, choice: C, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
     where
         B: Belief + 's,
         C: Choice<B> + 's,
@@ -200,10 +180,7 @@ pub struct Setting {
     pub summary: &'static str,
 }
 
-const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi {
-    explore: 0.3,
-    bonus_weight: 1.0,
-};
+const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0 };
 const SVRG: UpdateKind = UpdateKind::Svrg { inner_steps: None };
 
 /// The built-in methods.
@@ -211,65 +188,53 @@ pub const METHODS: &[MethodEntry] = &[
     MethodEntry {
         name: "sgd",
         summary: "a user at random, a step along its gradient",
-        recipe: Recipe {
-            choice: ChoiceKind::Uniform,
-            update: UpdateKind::Sgd,
-        },
+        recipe: Recipe { choice: ChoiceKind::Uniform, update: UpdateKind::Sgd },
         charges: "1 a step",
     },
     MethodEntry {
         name: "shuffled-sgd",
         summary: "every user once in random order, then again; steps along the gradients",
-        recipe: Recipe {
-            choice: ChoiceKind::Shuffled,
-            update: UpdateKind::Sgd,
-        },
+        recipe: Recipe { choice: ChoiceKind::Shuffled, update: UpdateKind::Sgd },
         charges: "1 a step",
     },
     MethodEntry {
         name: "ogq",
         summary: "the user with the largest expected improvement, by an oracle (Algorithm 1); a yardstick",
-        recipe: Recipe {
-            choice: ChoiceKind::OracleEi,
-            update: UpdateKind::Sgd,
-        },
+        recipe: Recipe { choice: ChoiceKind::OracleEi, update: UpdateKind::Sgd },
         charges: "1 a step; its look at all n gradients is diagnostic, never billed",
     },
     MethodEntry {
         name: "sgq",
         summary: "the user with the largest surrogate improvement plus bonus (Algorithm 2)",
-        recipe: Recipe {
-            choice: SURROGATE_EI,
-            update: UpdateKind::Sgd,
-        },
+        recipe: Recipe { choice: SURROGATE_EI, update: UpdateKind::Sgd },
         charges: "n at the start, then 1 a step",
     },
     MethodEntry {
         name: "saga",
         summary: "a user at random, a step corrected by everybody's last gradient",
-        recipe: Recipe {
-            choice: ChoiceKind::Uniform,
-            update: UpdateKind::Saga,
-        },
+        recipe: Recipe { choice: ChoiceKind::Uniform, update: UpdateKind::Saga },
         charges: "n at the start, then 1 a step",
     },
     MethodEntry {
         name: "svrg",
         summary: "a user at random, a step corrected by a full gradient taken now and then",
-        recipe: Recipe {
-            choice: ChoiceKind::Uniform,
-            update: SVRG,
-        },
+        recipe: Recipe { choice: ChoiceKind::Uniform, update: SVRG },
         charges: "n a snapshot, then 1 a step",
     },
     MethodEntry {
         name: "saga-sgq",
         summary: "SGQ's choice with SAGA's step (the remark after Theorem 2)",
-        recipe: Recipe {
-            choice: SURROGATE_EI,
-            update: UpdateKind::Saga,
-        },
+        recipe: Recipe { choice: SURROGATE_EI, update: UpdateKind::Saga },
         charges: "n at the start, then 1 a step",
+    },
+];
+
+/// The built-in beliefs. A method gets the one that its choice and its update need.
+pub const BELIEFS: &[Setting] = &[
+    Setting { name: "nothing", summary: "no memory of the users" },
+    Setting {
+        name: "last-gradient",
+        summary: "each user's last gradient, where it was taken, and the mean of them all",
     },
 ];
 
@@ -298,26 +263,15 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
         summary: "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients",
         kind: SURROGATE_EI,
         settings: &[
-            Setting {
-                name: "p",
-                summary: "probability of asking a user at random instead, in [0, 1]; default 0.3",
-            },
-            Setting {
-                name: "bonus",
-                summary: "weight of the bonus, not negative; default 1, as in the paper",
-            },
+            Setting { name: "p", summary: "probability of asking a user at random instead, in [0, 1]; default 0.3" },
+            Setting { name: "bonus", summary: "weight of the bonus, not negative; default 1, as in the paper" },
         ],
     },
 ];
 
 /// The built-in updates.
 pub const UPDATES: &[PartEntry<UpdateKind>] = &[
-    PartEntry {
-        name: "sgd",
-        summary: "x −= α ∇f_i(x)",
-        kind: UpdateKind::Sgd,
-        settings: &[],
-    },
+    PartEntry { name: "sgd", summary: "x −= α ∇f_i(x)", kind: UpdateKind::Sgd, settings: &[] },
     PartEntry {
         name: "saga",
         summary: "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)",
@@ -337,22 +291,10 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
 
 /// The step-size rules: how each is written in a file, and what it does.
 pub const STEP_SIZES: &[Setting] = &[
-    Setting {
-        name: "0.015",
-        summary: "the same at every step",
-    },
-    Setting {
-        name: "{ initial = 0.1, rate = 0.01 }",
-        summary: "initial / (1 + rate·t) after t steps",
-    },
-    Setting {
-        name: "{ pieces = [[0, 0.1], [100, 0.01]] }",
-        summary: "from step 0 on 0.1, from step 100 on 0.01",
-    },
-    Setting {
-        name: "\"theory\"",
-        summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)",
-    },
+    Setting { name: "0.015", summary: "the same at every step" },
+    Setting { name: "{ initial = 0.1, rate = 0.01 }", summary: "initial / (1 + rate·t) after t steps" },
+    Setting { name: "{ pieces = [[0, 0.1], [100, 0.01]] }", summary: "from step 0 on 0.1, from step 100 on 0.01" },
+    Setting { name: "\"theory\"", summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)" },
 ];
 
 #[cfg(test)]
@@ -363,10 +305,7 @@ mod tests {
     fn every_kind_finds_its_own_entry() {
         for choice in CHOICES {
             for update in UPDATES {
-                let recipe = Recipe {
-                    choice: choice.kind,
-                    update: update.kind,
-                };
+                let recipe = Recipe { choice: choice.kind, update: update.kind };
                 assert_eq!(recipe.choice_entry().name, choice.name);
                 assert_eq!(recipe.update_entry().name, update.name);
             }

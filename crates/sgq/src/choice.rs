@@ -3,6 +3,7 @@
 mod expected_improvement;
 mod order;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{Belief, Part, Random, SettingsError, Smoothness, theory::Theorem};
@@ -65,8 +66,7 @@ pub struct Scene<'a, B> {
 impl<'a, B> Scene<'a, B> {
     /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them.
     pub fn smoothness(&self) -> Result<&'a Smoothness, ChoiceError> {
-        self.smoothness
-            .ok_or(ChoiceError::NotAskedFor("smoothness"))
+        self.smoothness.ok_or(ChoiceError::NotAskedFor("smoothness"))
     }
 
     /// Every user's true gradient at the point, row after row; there whenever [`Needs::oracle`] asked for them.
@@ -76,7 +76,7 @@ impl<'a, B> Scene<'a, B> {
 }
 
 /// A choice made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The user to ask.
     pub user: usize,
@@ -88,9 +88,7 @@ pub struct Chosen {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChoiceError {
     /// A fixed sequence has been used up.
-    #[error(
-        "the fixed sequence of {length} users is used up: give a longer one or a smaller budget"
-    )]
+    #[error("the fixed sequence of {length} users is used up: give a longer one or a smaller budget")]
     SequenceEnded {
         /// How many users the sequence had.
         length: usize,

@@ -12,14 +12,8 @@
 /// let improvement = sgq::expected_improvement(0.1, 2.0, 60.0, 6.0);
 /// assert!((improvement - 5.64).abs() < 1e-12);
 /// ```
-pub fn expected_improvement(
-    step_size: f64,
-    smoothness: f64,
-    inner_product: f64,
-    gradient_norm: f64,
-) -> f64 {
-    step_size * inner_product
-        - 0.5 * step_size * step_size * smoothness * gradient_norm * gradient_norm
+pub fn expected_improvement(step_size: f64, smoothness: f64, inner_product: f64, gradient_norm: f64) -> f64 {
+    step_size * inner_product - 0.5 * step_size * step_size * smoothness * gradient_norm * gradient_norm
 }
 
 /// How far the surrogate may be off, Lemma 2, Eq. (8): `|EI_i − ẼI_i| ≤ r_i` with
@@ -27,14 +21,7 @@ pub fn expected_improvement(
 /// `r_i = (α‖ḡ‖ + α² L‖g̃_i‖) ε_i + α‖g̃_i‖ ε̄ + α ε_i ε̄ + (α² L / 2) ε_i²`
 ///
 /// `mean_norm` is `‖ḡ‖`, `gradient_norm` is `‖g̃_i‖`, `error` is `ε_i = L_i ‖x_τi − x‖` and `mean_error` is `ε̄`.
-pub fn bonus(
-    step_size: f64,
-    smoothness: f64,
-    mean_norm: f64,
-    gradient_norm: f64,
-    error: f64,
-    mean_error: f64,
-) -> f64 {
+pub fn bonus(step_size: f64, smoothness: f64, mean_norm: f64, gradient_norm: f64, error: f64, mean_error: f64) -> f64 {
     let curvature = step_size * step_size * smoothness;
     (step_size * mean_norm + curvature * gradient_norm) * error
         + step_size * gradient_norm * mean_error

@@ -15,11 +15,7 @@ pub struct Meter {
 
 impl Meter {
     pub(crate) fn new(users: usize) -> Self {
-        Self {
-            billed: vec![0; users],
-            diagnostic: vec![0; users],
-            billed_total: 0,
-        }
+        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0 }
     }
 
     /// Queries paid for so far, over all users.

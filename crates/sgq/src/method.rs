@@ -38,12 +38,7 @@ impl<B, C, U> Method<B, C, U> {
     /// let mine = Method::new("shuffled SAGA", LastGradient::new(), Shuffled::new(), Saga);
     /// ```
     pub fn new(name: impl Into<String>, belief: B, choice: C, update: U) -> Self {
-        Self {
-            name: name.into(),
-            belief,
-            choice,
-            update,
-        }
+        Self { name: name.into(), belief, choice, update }
     }
 }
 
@@ -80,10 +75,5 @@ pub fn svrg(inner_steps: usize) -> Method<Nothing, Uniform, Svrg> {
 
 /// SAGA's step with SGQ's choice: the remark after Theorem 2.
 pub fn saga_sgq(explore: f64) -> Method<LastGradient, SurrogateEi, Saga> {
-    Method::new(
-        "saga-sgq",
-        LastGradient::new(),
-        SurrogateEi::new(explore),
-        Saga,
-    )
+    Method::new("saga-sgq", LastGradient::new(), SurrogateEi::new(explore), Saga)
 }

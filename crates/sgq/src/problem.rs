@@ -42,8 +42,7 @@ pub trait Problem: Oracle {
     ///
     /// Problems that can should compute it without cancellation.
     fn gap(&self, point: &[f64]) -> Option<f64> {
-        self.optimum()
-            .map(|optimum| self.value(point) - optimum.value)
+        self.optimum().map(|optimum| self.value(point) - optimum.value)
     }
 }
 
@@ -67,27 +66,13 @@ pub enum ProblemError {
     #[error("{curvatures} users have a curvature but {centers} a center: give each user both")]
     Users { curvatures: usize, centers: usize },
     #[error("the {what} of user {user} has {found} numbers, expected {expected}")]
-    Length {
-        what: &'static str,
-        user: usize,
-        expected: usize,
-        found: usize,
-    },
+    Length { what: &'static str, user: usize, expected: usize, found: usize },
     #[error("the {what} of user {user} is {value} at position {position}: it must be finite")]
-    NotFinite {
-        what: &'static str,
-        user: usize,
-        position: usize,
-        value: f64,
-    },
+    NotFinite { what: &'static str, user: usize, position: usize, value: f64 },
     #[error(
         "the curvature of user {user} is {value} at position {position}: it must not be negative, or the user's cost is not convex"
     )]
-    NotConvex {
-        user: usize,
-        position: usize,
-        value: f64,
-    },
+    NotConvex { user: usize, position: usize, value: f64 },
     #[error(
         "the curvature of user {user} has the eigenvalue {value}: none may be negative, or the user's cost is not convex"
     )]
@@ -95,11 +80,7 @@ pub enum ProblemError {
     #[error(
         "the curvature of user {user} is not symmetric: entry ({row}, {column}) differs from entry ({column}, {row})"
     )]
-    NotSymmetric {
-        user: usize,
-        row: usize,
-        column: usize,
-    },
+    NotSymmetric { user: usize, row: usize, column: usize },
     #[error("the eigenvalues of {of} could not be computed: rescale its entries")]
     Eigenvalues { of: String },
 }
@@ -113,34 +94,18 @@ fn check_shapes(
     let users = centers.len();
     let dim = centers.first().ok_or(ProblemError::NoUsers)?.len();
     if curvatures.len() != users {
-        return Err(ProblemError::Users {
-            curvatures: curvatures.len(),
-            centers: users,
-        });
+        return Err(ProblemError::Users { curvatures: curvatures.len(), centers: users });
     }
     if dim == 0 {
         return Err(ProblemError::NoParameters { user: 0 });
     }
-    for (what, rows, expected) in [
-        ("center", centers, dim),
-        ("curvature", curvatures, entries(dim)),
-    ] {
+    for (what, rows, expected) in [("center", centers, dim), ("curvature", curvatures, entries(dim))] {
         for (user, row) in rows.iter().enumerate() {
             if row.len() != expected {
-                return Err(ProblemError::Length {
-                    what,
-                    user,
-                    expected,
-                    found: row.len(),
-                });
+                return Err(ProblemError::Length { what, user, expected, found: row.len() });
             }
             if let Some(position) = row.iter().position(|value| !value.is_finite()) {
-                return Err(ProblemError::NotFinite {
-                    what,
-                    user,
-                    position,
-                    value: row[position],
-                });
+                return Err(ProblemError::NotFinite { what, user, position, value: row[position] });
             }
         }
     }

@@ -14,9 +14,7 @@ pub struct Random(Xoshiro256PlusPlus);
 impl Random {
     /// The stream that belongs to a seed and a purpose, such as `"choice"`.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(derive_seed(
-            seed, purpose, 0,
-        )))
+        Self(Xoshiro256PlusPlus::seed_from_u64(derive_seed(seed, purpose, 0)))
     }
 
     /// A number in `[0, 1)`, with 53 random bits.

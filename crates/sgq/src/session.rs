@@ -1,6 +1,7 @@
 //! Ask and tell: the state machine that every run goes through.
 
 mod ask_tell;
+mod open;
 mod snapshot;
 mod stop;
 
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Belief, Choice, ChoiceError, Meter, Method, Oracle, Problem, Random, Scene, Settings,
-    SettingsError, Smoothness, Update, random::Fingerprint, step_size::Schedule,
+    Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Scene, Smoothness, Update,
+    random::Fingerprint, step_size::Schedule,
 };
 
 pub use ask_tell::AskTell;
@@ -92,7 +93,7 @@ impl fmt::Debug for Sight<'_> {
 /// A question to put to a user.
 ///
 /// It owns what it holds, so it can wait in a queue or travel to another thread while the user thinks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Query {
     /// What to give back with the answer.
     pub ticket: Ticket,
@@ -124,117 +125,17 @@ struct State<B, C, U> {
     steps: u64,
     /// The next user of the sweep under way.
     sweep: Option<usize>,
-    pending: Option<Pending>,
+    /// The open question.
+    pending: Option<Chosen>,
     /// A fingerprint of every answer taken so far, by ticket.
     answers: Vec<u64>,
     stop: Option<StopReason>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Pending {
-    user: usize,
-    explored: Option<bool>,
-}
-
-impl<B: Belief, C: Choice<B>, U: Update<B>> Session<'static, B, C, U> {
-    /// A session for users somewhere else: it sees only the answers.
-    ///
-    /// A method that needs an oracle is refused here.
-    pub fn new(method: Method<B, C, U>, settings: Settings) -> Result<Self, SettingsError> {
-        Self::with_sight(method, settings, Sight::Blind)
-    }
-}
-
 impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
-    /// A session that can also see an oracle, or a whole problem: for simulations.
-    pub fn with_sight(
-        mut method: Method<B, C, U>,
-        settings: Settings,
-        sight: Sight<'s>,
-    ) -> Result<Self, SettingsError> {
-        let (users, dim) = (settings.users, settings.start.len());
-        if users == 0 {
-            return Err(SettingsError::NoUsers);
-        }
-        if dim == 0 {
-            return Err(SettingsError::EmptyStart);
-        }
-        if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {
-            return Err(SettingsError::Start {
-                coordinate,
-                value: settings.start[coordinate],
-            });
-        }
-        check_sight(sight, users, dim)?;
-        method.choice.begin(users)?;
-        method.update.begin(users, dim)?;
-        method.belief.begin(users, dim);
-        let needs = method.choice.needs();
-        if needs.oracle && sight.oracle().is_none() {
-            return Err(SettingsError::NeedsOracle {
-                method: method.name,
-            });
-        }
-        if needs.smoothness && settings.smoothness.is_none() {
-            return Err(SettingsError::NeedsSmoothness {
-                method: method.name,
-            });
-        }
-        let stop_rules = StopRules::new(&settings)?;
-        if settings.gradient_tolerance.is_some() && !method.belief.wants_first_sweep() {
-            return Err(SettingsError::NeedsSurrogate {
-                method: method.name,
-            });
-        }
-        if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
-            return Err(SettingsError::NeedsOptimum);
-        }
-        let smoothness = settings
-            .smoothness
-            .map(|each| Smoothness::new(each, users))
-            .transpose()?;
-        let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
-        let schedule = Schedule::new(rule, || {
-            theory_step(&method, smoothness.as_ref(), settings.pl_constant)
-        })?;
-
-        let begins_with_sweep = method.belief.wants_first_sweep() || method.update.wants_sweep();
-        let mut session = Self::from_parts(
-            State {
-                name: method.name,
-                belief: method.belief,
-                choice: method.choice,
-                update: method.update,
-                smoothness,
-                schedule,
-                stop_rules,
-                random: Random::new(settings.seed, "choice"),
-                meter: Meter::new(users),
-                point: settings.start.into(),
-                steps: 0,
-                sweep: begins_with_sweep.then_some(0),
-                pending: None,
-                answers: Vec::new(),
-                stop: None,
-            },
-            sight,
-        );
-        session.state.stop = session.reason_to_stop();
-        Ok(session)
-    }
-
     fn from_parts(state: State<B, C, U>, sight: Sight<'s>) -> Self {
-        let looks = if state.choice.needs().oracle {
-            state.users() * state.point.len()
-        } else {
-            0
-        };
-        Self {
-            next_point: Arc::from(&*state.point),
-            all_gradients: vec![0.0; looks],
-            state,
-            sight,
-        }
+        let looks = if state.choice.needs().oracle { state.users() * state.point.len() } else { 0 };
+        Self { next_point: Arc::from(&*state.point), all_gradients: vec![0.0; looks], state, sight }
     }
 
     /// Whom to ask next, and where; `None` once the run has stopped.
@@ -246,10 +147,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         }
         let pending = match (self.state.pending, self.state.sweep) {
             (Some(pending), _) => pending,
-            (None, Some(user)) => Pending {
-                user,
-                explored: None,
-            },
+            (None, Some(user)) => Chosen { user, explored: None },
             (None, None) => self.choose()?,
         };
         self.state.pending = Some(pending);
@@ -261,14 +159,12 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         }))
     }
 
-    fn choose(&mut self) -> Result<Pending, ChoiceError> {
+    fn choose(&mut self) -> Result<Chosen, ChoiceError> {
         let state = &mut self.state;
         let users = state.users();
         let mut all_gradients = None;
         if let (true, Some(oracle)) = (state.choice.needs().oracle, self.sight.oracle()) {
-            state
-                .meter
-                .look_at_all(oracle, &state.point, &mut self.all_gradients);
+            state.meter.look_at_all(oracle, &state.point, &mut self.all_gradients);
             all_gradients = Some(&*self.all_gradients);
         }
         let scene = Scene {
@@ -281,15 +177,9 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         };
         let chosen = state.choice.choose(&scene, &mut state.random)?;
         if chosen.user >= users {
-            return Err(ChoiceError::NoSuchUser {
-                user: chosen.user,
-                users,
-            });
+            return Err(ChoiceError::NoSuchUser { user: chosen.user, users });
         }
-        Ok(Pending {
-            user: chosen.user,
-            explored: chosen.explored,
-        })
+        Ok(chosen)
     }
 
     /// Takes the answer to a question: bills it, then uses it.
@@ -297,33 +187,17 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open.
     pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
         let state = &mut self.state;
-        if let Some(&taken) = usize::try_from(ticket.0)
-            .ok()
-            .and_then(|number| state.answers.get(number))
-        {
-            return if taken == fingerprint(gradient) {
-                Ok(())
-            } else {
-                Err(TellError::AnsweredAlready { ticket })
-            };
+        if let Some(&taken) = usize::try_from(ticket.0).ok().and_then(|number| state.answers.get(number)) {
+            return if taken == fingerprint(gradient) { Ok(()) } else { Err(TellError::AnsweredAlready { ticket }) };
         }
-        let Some(Pending { user, .. }) = state.pending.filter(|_| ticket == state.open_ticket())
-        else {
+        let Some(Chosen { user, .. }) = state.pending.filter(|_| ticket == state.open_ticket()) else {
             return Err(TellError::UnknownTicket { ticket });
         };
         if gradient.len() != state.point.len() {
-            return Err(TellError::Length {
-                user,
-                expected: state.point.len(),
-                found: gradient.len(),
-            });
+            return Err(TellError::Length { user, expected: state.point.len(), found: gradient.len() });
         }
         if let Some(coordinate) = gradient.iter().position(|value| !value.is_finite()) {
-            return Err(TellError::NotFinite {
-                user,
-                coordinate,
-                value: gradient[coordinate],
-            });
+            return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
 
         state.answers.push(fingerprint(gradient));
@@ -353,13 +227,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);
-        state.update.step(
-            &state.belief,
-            user,
-            gradient,
-            state.schedule.at(state.steps),
-            next_point,
-        );
+        state.update.step(&state.belief, user, gradient, state.schedule.at(state.steps), next_point);
         state.belief.observe(user, &state.point, gradient);
         state.steps += 1;
         if state.stop_rules.diverged(next_point) {
@@ -430,54 +298,6 @@ impl<B, C, U> State<B, C, U> {
     }
 }
 
-fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
-    let Some(oracle) = sight.oracle() else {
-        return Ok(());
-    };
-    for (what, expected, found) in [
-        ("users", oracle.users(), users),
-        ("parameters", oracle.dim(), dim),
-    ] {
-        if expected != found {
-            return Err(SettingsError::Mismatch {
-                what,
-                expected,
-                found,
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The largest step that the method's theorem allows.
-fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
-    method: &Method<B, C, U>,
-    smoothness: Option<&Smoothness>,
-    pl_constant: Option<f64>,
-) -> Result<f64, SettingsError> {
-    let Some(theorem) = method.update.theorem(method.choice.theorem()) else {
-        return Err(SettingsError::NoTheorem {
-            method: method.name.clone(),
-        });
-    };
-    let missing = |missing| SettingsError::TheoryNeeds { theorem, missing };
-    let smoothness = smoothness.ok_or_else(|| missing("each user's smoothness L_i"))?;
-    let pl_constant = match pl_constant {
-        Some(value) if value > 0.0 && value.is_finite() => value,
-        Some(value) => return Err(SettingsError::PlConstant(value)),
-        None if theorem.needs_pl_constant() => {
-            return Err(missing("the Polyak-Łojasiewicz constant μ"));
-        }
-        None => f64::INFINITY,
-    };
-    let cap = theorem.step_cap(smoothness, pl_constant);
-    if cap > 0.0 {
-        Ok(cap)
-    } else {
-        Err(SettingsError::NoStepAllowed { theorem, cap })
-    }
-}
-
 /// Tells one answer from another; the two zeros count as the same number.
 fn fingerprint(gradient: &[f64]) -> u64 {
     let mut fingerprint = Fingerprint::default();
@@ -496,20 +316,8 @@ pub enum TellError {
     UnknownTicket { ticket: Ticket },
     #[error("the question with ticket {} already has another answer: an answer cannot be changed once it is used", .ticket.0)]
     AnsweredAlready { ticket: Ticket },
-    #[error(
-        "the gradient of user {user} has {found} numbers, expected {expected}: one for each parameter"
-    )]
-    Length {
-        user: usize,
-        expected: usize,
-        found: usize,
-    },
-    #[error(
-        "coordinate {coordinate} of the gradient of user {user} is {value}: it must be finite; ask the user again"
-    )]
-    NotFinite {
-        user: usize,
-        coordinate: usize,
-        value: f64,
-    },
+    #[error("the gradient of user {user} has {found} numbers, expected {expected}: one for each parameter")]
+    Length { user: usize, expected: usize, found: usize },
+    #[error("coordinate {coordinate} of the gradient of user {user} is {value}: it must be finite; ask the user again")]
+    NotFinite { user: usize, coordinate: usize, value: f64 },
 }

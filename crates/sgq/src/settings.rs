@@ -120,10 +120,7 @@ pub struct Smoothness {
 impl Smoothness {
     pub(crate) fn new(each: Vec<f64>, users: usize) -> Result<Self, SettingsError> {
         if each.len() != users {
-            return Err(SettingsError::SmoothnessLength {
-                users,
-                found: each.len(),
-            });
+            return Err(SettingsError::SmoothnessLength { users, found: each.len() });
         }
         for (user, &value) in each.iter().enumerate() {
             if !(value >= 0.0 && value.is_finite()) {
@@ -133,10 +130,7 @@ impl Smoothness {
         let mean = each.iter().sum::<f64>() / users as f64;
         let max = each.iter().copied().fold(0.0, f64::max);
         if max == 0.0 {
-            return Err(SettingsError::Smoothness {
-                user: 0,
-                value: 0.0,
-            });
+            return Err(SettingsError::Smoothness { user: 0, value: 0.0 });
         }
         Ok(Self { each, mean, max })
     }
@@ -181,20 +175,13 @@ pub enum SettingsError {
     StepSize(f64),
     #[error("the decay rate of the step size is {0}: it must be finite and not negative")]
     DecayRate(f64),
-    #[error(
-        "a piecewise step size needs pieces in rising order, of which the first starts at step 0"
-    )]
+    #[error("a piecewise step size needs pieces in rising order, of which the first starts at step 0")]
     Pieces,
     #[error("no theorem bounds the step size of {method}: give a number")]
     NoTheorem { method: String },
     #[error("{theorem} needs {missing} for its step size: give it, or a step size of your own")]
-    TheoryNeeds {
-        theorem: Theorem,
-        missing: &'static str,
-    },
-    #[error(
-        "{theorem} allows no step at all here (its cap is {cap}): give a step size of your own"
-    )]
+    TheoryNeeds { theorem: Theorem, missing: &'static str },
+    #[error("{theorem} allows no step at all here (its cap is {cap}): give a step size of your own")]
     NoStepAllowed { theorem: Theorem, cap: f64 },
     #[error("the Polyak-Łojasiewicz constant is {0}: it must be positive and finite")]
     PlConstant(f64),
@@ -202,29 +189,19 @@ pub enum SettingsError {
     Exploration(f64),
     #[error("the bonus weight is {0}: it must be finite and not negative")]
     BonusWeight(f64),
-    #[error(
-        "SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step"
-    )]
+    #[error("SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step")]
     NoInnerSteps,
     #[error(
         "{method} looks at every user's gradient before it asks for one, and this session has no oracle: \
          simulate it against a problem, or take a method that works with answers alone, such as sgq"
     )]
     NeedsOracle { method: String },
-    #[error(
-        "a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead"
-    )]
+    #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
     NeedsOptimum,
-    #[error(
-        "{method} keeps no gradients, so there is no surrogate gradient to stop by: use another stop"
-    )]
+    #[error("{method} keeps no gradients, so there is no surrogate gradient to stop by: use another stop")]
     NeedsSurrogate { method: String },
     #[error("the {name} is {value}: it must be positive and finite")]
     Stop { name: &'static str, value: f64 },
     #[error("the problem has {expected} {what}, the settings {found}")]
-    Mismatch {
-        what: &'static str,
-        expected: usize,
-        found: usize,
-    },
+    Mismatch { what: &'static str, expected: usize, found: usize },
 }

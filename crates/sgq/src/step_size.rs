@@ -52,19 +52,12 @@ impl Schedule {
     }
 
     fn constant(size: f64) -> Self {
-        Self::Decay {
-            initial: size,
-            rate: 0.0,
-        }
+        Self::Decay { initial: size, rate: 0.0 }
     }
 
     fn check(&self) -> Result<(), SettingsError> {
         let positive = |size: f64| {
-            if size > 0.0 && size.is_finite() {
-                Ok(())
-            } else {
-                Err(SettingsError::StepSize(size))
-            }
+            if size > 0.0 && size.is_finite() { Ok(()) } else { Err(SettingsError::StepSize(size)) }
         };
         match self {
             Self::Decay { initial, rate } => {
@@ -107,11 +100,7 @@ mod tests {
     fn rules_give_their_sizes() {
         assert_eq!(schedule(0.1.into()).unwrap().at(1_000), 0.1);
         assert_eq!(schedule(StepSize::Theory).unwrap().at(3), 0.25);
-        let decay = schedule(StepSize::Decay {
-            initial: 0.5,
-            rate: 0.25,
-        })
-        .unwrap();
+        let decay = schedule(StepSize::Decay { initial: 0.5, rate: 0.25 }).unwrap();
         assert_eq!(decay.at(0), 0.5);
         assert_eq!(decay.at(4), 0.25);
         let pieces = schedule(StepSize::Piecewise(vec![(0, 0.5), (10, 0.1)])).unwrap();
@@ -122,21 +111,12 @@ mod tests {
     #[test]
     fn senseless_rules_are_refused() {
         for size in [0.0, -0.1, f64::NAN, f64::INFINITY] {
-            assert!(matches!(
-                schedule(size.into()),
-                Err(SettingsError::StepSize(_))
-            ));
+            assert!(matches!(schedule(size.into()), Err(SettingsError::StepSize(_))));
         }
         for pieces in [vec![], vec![(1, 0.1)], vec![(0, 0.1), (0, 0.2)]] {
-            assert_eq!(
-                schedule(StepSize::Piecewise(pieces)),
-                Err(SettingsError::Pieces)
-            );
+            assert_eq!(schedule(StepSize::Piecewise(pieces)), Err(SettingsError::Pieces));
         }
-        let growing = StepSize::Decay {
-            initial: 0.1,
-            rate: -0.5,
-        };
+        let growing = StepSize::Decay { initial: 0.1, rate: -0.5 };
         assert_eq!(schedule(growing), Err(SettingsError::DecayRate(-0.5)));
     }
 }

@@ -39,14 +39,7 @@ pub trait Update<B: Belief>: Part {
     }
 
     /// Moves the point along an answer.
-    fn step(
-        &mut self,
-        belief: &B,
-        user: usize,
-        gradient: &[f64],
-        step_size: f64,
-        point: &mut [f64],
-    );
+    fn step(&mut self, belief: &B, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]);
 }
 
 /// `x −= α ∇f_i(x)`, Eq. (2).
@@ -58,14 +51,7 @@ impl<B: Belief> Update<B> for Sgd {
         of_sgd
     }
 
-    fn step(
-        &mut self,
-        _belief: &B,
-        _user: usize,
-        gradient: &[f64],
-        step_size: f64,
-        point: &mut [f64],
-    ) {
+    fn step(&mut self, _belief: &B, _user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
         kernel::add_scaled(point, -step_size, gradient);
     }
 }
@@ -80,32 +66,13 @@ impl Update<LastGradient> for Saga {
         (of_sgd == Some(Theorem::UniformSgd)).then_some(Theorem::Saga)
     }
 
-    fn step(
-        &mut self,
-        belief: &LastGradient,
-        user: usize,
-        gradient: &[f64],
-        step_size: f64,
-        point: &mut [f64],
-    ) {
-        reduced_variance_step(
-            point,
-            step_size,
-            gradient,
-            belief.gradient(user),
-            belief.mean(),
-        );
+    fn step(&mut self, belief: &LastGradient, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
+        reduced_variance_step(point, step_size, gradient, belief.gradient(user), belief.mean());
     }
 }
 
 /// `x −= α (fresh − kept + mean)`: the step that SAGA and SVRG share.
-fn reduced_variance_step(
-    point: &mut [f64],
-    step_size: f64,
-    fresh: &[f64],
-    kept: &[f64],
-    mean: &[f64],
-) {
+fn reduced_variance_step(point: &mut [f64], step_size: f64, fresh: &[f64], kept: &[f64], mean: &[f64]) {
     let gradients = fresh.iter().zip(kept).zip(mean);
     for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
         *x -= step_size * (fresh - kept + mean);

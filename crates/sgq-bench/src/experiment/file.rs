@@ -46,25 +46,16 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
     let mut problems: Vec<NamedProblem> = Vec::new();
     for table in section.tables("problem")? {
         let problem = read_problem(&table)?;
-        refuse_twice(
-            &table,
-            problems.iter().map(|other| &*other.name),
-            &problem.name,
-        )?;
+        refuse_twice(&table, problems.iter().map(|other| &*other.name), &problem.name)?;
         problems.push(problem);
     }
     section.require("problem", problems.first())?;
     let mut methods: Vec<NamedMethod> = Vec::new();
     for table in section.tables("method")? {
         let method = read_method(&table, shared_step.as_ref())?;
-        refuse_twice(
-            &table,
-            methods.iter().map(|other| &*other.name),
-            &method.name,
-        )?;
+        refuse_twice(&table, methods.iter().map(|other| &*other.name), &method.name)?;
         for problem in &problems {
-            open(problem, &method, budget, seed)
-                .map_err(|error| blame_method(&section, &table, problem, error))?;
+            open(problem, &method, budget, seed).map_err(|error| blame_method(&section, &table, problem, error))?;
         }
         methods.push(method);
     }
@@ -134,8 +125,7 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
     let Some(value) = section.value("step_size") else {
         return Ok(None);
     };
-    let expected =
-        "expected a number, \"theory\", { initial = …, rate = … } or { pieces = [[0, …], …] }";
+    let expected = "expected a number, \"theory\", { initial = …, rate = … } or { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
@@ -147,9 +137,7 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
                 let pieces = value.as_array()?.iter();
                 pieces
                     .map(|piece| match piece.get_ref().as_array()? {
-                        pair if pair.len() == 2 => {
-                            Some((whole(pair[0].get_ref())?, number(pair[1].get_ref())?))
-                        }
+                        pair if pair.len() == 2 => Some((whole(pair[0].get_ref())?, number(pair[1].get_ref())?)),
                         _ => None,
                     })
                     .collect::<Option<Vec<_>>>()
@@ -171,11 +159,7 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
     let name = section.require("name", section.text("name")?)?;
     let kind = section.require("kind", section.text("kind")?)?;
     if kind != "quadratic" {
-        let message = format!(
-            "there is no problem {:?}{}",
-            kind,
-            suggestion(kind, ["quadratic"].into_iter())
-        );
+        let message = format!("there is no problem {:?}{}", kind, suggestion(kind, ["quadratic"].into_iter()));
         return Err(section.complain("kind", message));
     }
     let curvature = section.read(
@@ -184,35 +168,23 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
         Curvature::from_value,
     )?;
     let curvature = section.require("curvature", curvature)?;
-    let center = section.read(
-        "center",
-        "a list with one number, or one row of numbers, for each user",
-        |value| rows(value).or_else(|| scalars(value)),
-    )?;
+    let center = section.read("center", "a list with one number, or one row of numbers, for each user", |value| {
+        rows(value).or_else(|| scalars(value))
+    })?;
     let center = section.require("center", center)?;
     let start = section.read("start", "a number or a list of numbers", |value| {
         number(value).map(|x| vec![x]).or_else(|| numbers(value))
     })?;
     let start = section.require("start", start)?;
-    let problem = curvature
-        .into_problem(&center)
-        .map_err(|error| blame_problem(section, error))?;
+    let problem = curvature.into_problem(&center).map_err(|error| blame_problem(section, error))?;
     if start.len() != problem.dim() {
-        let message = format!(
-            "{} coordinates, but the problem has dimension {}",
-            start.len(),
-            problem.dim()
-        );
+        let message = format!("{} coordinates, but the problem has dimension {}", start.len(), problem.dim());
         return Err(section.complain("start", message));
     }
     if let Some(bad) = start.iter().find(|x| !x.is_finite()) {
         return Err(section.complain("start", format!("{bad} is not finite")));
     }
-    Ok(NamedProblem {
-        name: name.to_owned(),
-        start,
-        problem,
-    })
+    Ok(NamedProblem { name: name.to_owned(), start, problem })
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.
@@ -238,14 +210,9 @@ impl Curvature {
         flat.collect::<Option<_>>().map(Self::Dense)
     }
 
-    fn into_problem(
-        self,
-        center: &[Vec<f64>],
-    ) -> Result<Box<dyn sgq::Problem + Send + Sync>, ProblemError> {
+    fn into_problem(self, center: &[Vec<f64>]) -> Result<Box<dyn sgq::Problem + Send + Sync>, ProblemError> {
         Ok(match self {
-            Self::Scalar(rows) | Self::Diagonal(rows) => {
-                Box::new(Quadratic::diagonal(&rows, center)?)
-            }
+            Self::Scalar(rows) | Self::Diagonal(rows) => Box::new(Quadratic::diagonal(&rows, center)?),
             Self::Dense(matrices) => Box::new(DenseQuadratic::new(&matrices, center)?),
         })
     }
@@ -262,25 +229,19 @@ fn rows(value: &DeValue<'_>) -> Option<Vec<Vec<f64>>> {
 
 fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
     let key = match error {
-        ProblemError::Length { what: "center", .. }
-        | ProblemError::NotFinite { what: "center", .. } => "center",
+        ProblemError::Length { what: "center", .. } | ProblemError::NotFinite { what: "center", .. } => "center",
         _ => "curvature",
     };
     section.complain(key, error)
 }
 
-fn read_method(
-    section: &Section<'_>,
-    shared_step: Option<&StepSize>,
-) -> Result<NamedMethod, FileError> {
+fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
     let mut keys = vec!["name", "method", "choice", "update", "step_size"];
     let base = section.text("method")?;
     let choice = section.text("choice")?;
     let update = section.text("update")?;
     let recipe = match (&base, &choice, &update) {
-        (Some(method), None, None) => {
-            look_up(section, "method", method, METHODS, |entry| entry.name)?.recipe
-        }
+        (Some(method), None, None) => look_up(section, "method", method, METHODS, |entry| entry.name)?.recipe,
         (None, Some(choice), Some(update)) => Recipe {
             choice: look_up(section, "choice", choice, CHOICES, |entry| entry.name)?.kind,
             update: look_up(section, "update", update, UPDATES, |entry| entry.name)?.kind,
@@ -301,11 +262,7 @@ fn read_method(
     let recipe = read_part_settings(section, recipe)?;
     let step_size = read_step_size(section)?.or_else(|| shared_step.cloned());
     let step_size = section.require("step_size", step_size)?;
-    Ok(NamedMethod {
-        name,
-        recipe,
-        step_size,
-    })
+    Ok(NamedMethod { name, recipe, step_size })
 }
 
 /// Finds a catalogue's entry by name.
@@ -325,11 +282,7 @@ fn look_up<'e, T>(
 
 /// Overrides the parts' defaults.
 fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
-    if let ChoiceKind::SurrogateEi {
-        explore,
-        bonus_weight,
-    } = &mut recipe.choice
-    {
+    if let ChoiceKind::SurrogateEi { explore, bonus_weight } = &mut recipe.choice {
         if let Some(p) = section.number("p")? {
             *explore = p;
         }
@@ -346,12 +299,7 @@ fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recip
 }
 
 /// Puts a session's refusal at the key that caused it.
-fn blame_method(
-    root: &Section<'_>,
-    section: &Section<'_>,
-    problem: &NamedProblem,
-    error: SettingsError,
-) -> FileError {
+fn blame_method(root: &Section<'_>, section: &Section<'_>, problem: &NamedProblem, error: SettingsError) -> FileError {
     use SettingsError as E;
     let key = match error {
         E::Exploration(_) => "p",

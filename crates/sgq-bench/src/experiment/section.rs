@@ -22,12 +22,7 @@ pub struct FileError {
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            file,
-            line,
-            excerpt,
-            message,
-        } = self;
+        let Self { file, line, excerpt, message } = self;
         write!(f, "{file}:{line}: {message}")?;
         if excerpt.is_empty() {
             return Ok(());
@@ -68,18 +63,8 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub fn new(
-        source: &'a Source<'a>,
-        what: impl Into<String>,
-        at: Range<usize>,
-        table: &'a DeTable<'a>,
-    ) -> Self {
-        Self {
-            source,
-            what: what.into(),
-            at,
-            table,
-        }
+    pub fn new(source: &'a Source<'a>, what: impl Into<String>, at: Range<usize>, table: &'a DeTable<'a>) -> Self {
+        Self { source, what: what.into(), at, table }
     }
 
     /// Refuses keys that are not among these. Called first: a misspelt key is then named, not missed.
@@ -97,16 +82,12 @@ impl<'a> Section<'a> {
 
     /// Any value.
     pub fn value(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.table
-            .iter()
-            .find(|(name, _)| name.get_ref() == key)
-            .map(|(_, value)| value)
+        self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
     /// Where a key's value stands, or the table where the key is missing.
     pub fn place(&self, key: &'static str) -> Range<usize> {
-        self.value(key)
-            .map_or_else(|| self.at.clone(), |value| value.span())
+        self.value(key).map_or_else(|| self.at.clone(), |value| value.span())
     }
 
     pub fn text(&self, key: &'static str) -> Result<Option<&'a str>, FileError> {
@@ -152,10 +133,7 @@ impl<'a> Section<'a> {
         for (index, item) in items.iter().enumerate() {
             let table = item.get_ref().as_table().ok_or_else(wrong)?;
             let mut section = Section::new(self.source, "", item.span(), table);
-            section.what = match section
-                .value("name")
-                .and_then(|name| name.get_ref().as_str())
-            {
+            section.what = match section.value("name").and_then(|name| name.get_ref().as_str()) {
                 Some(name) => format!("{key} {name:?}"),
                 None => format!("{key} number {}", index + 1),
             };
@@ -165,37 +143,21 @@ impl<'a> Section<'a> {
     }
 
     pub fn require<T>(&self, key: &'static str, found: Option<T>) -> Result<T, FileError> {
-        found.ok_or_else(|| {
-            self.source.error(
-                &self.at,
-                format!("{} has no `{key}`, which it needs", self.or_file()),
-            )
-        })
+        found.ok_or_else(|| self.source.error(&self.at, format!("{} has no `{key}`, which it needs", self.or_file())))
     }
 
     /// A complaint about the value of a key.
     pub fn complain(&self, key: &'static str, message: impl fmt::Display) -> FileError {
-        self.source.error(
-            &self.place(key),
-            format!("{}: {message}", self.name_of(key)),
-        )
+        self.source.error(&self.place(key), format!("{}: {message}", self.name_of(key)))
     }
 
     /// A key in words, such as `` `p` of method "SGQ" ``.
     pub fn name_of(&self, key: &str) -> String {
-        if self.what.is_empty() {
-            format!("`{key}`")
-        } else {
-            format!("`{key}` of {}", self.what)
-        }
+        if self.what.is_empty() { format!("`{key}`") } else { format!("`{key}` of {}", self.what) }
     }
 
     fn or_file(&self) -> &str {
-        if self.what.is_empty() {
-            "the experiment"
-        } else {
-            &self.what
-        }
+        if self.what.is_empty() { "the experiment" } else { &self.what }
     }
 }
 

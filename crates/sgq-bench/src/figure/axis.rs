@@ -48,26 +48,16 @@ impl Range {
         let size = low.abs().max(high.abs());
         if high - low <= 1e-9 * size || high - low < 1e-290 {
             let margin = (0.05 * size).max(0.5);
-            return Self {
-                low: low - margin,
-                high: high + margin,
-            };
+            return Self { low: low - margin, high: high + margin };
         }
         Self { low, high }
     }
 
     /// The vertical range, in powers of ten: `fixed` if it is usable, otherwise that of `points`.
-    pub(super) fn vertical<'a>(
-        points: impl Iterator<Item = &'a Point>,
-        fixed: Option<(f64, f64)>,
-    ) -> Self {
+    pub(super) fn vertical<'a>(points: impl Iterator<Item = &'a Point>, fixed: Option<(f64, f64)>) -> Self {
         let usable = |value: f64| value.is_finite() && value > 0.0;
         if let Some((one, other)) = fixed.filter(|(one, other)| usable(*one) && usable(*other)) {
-            return Self {
-                low: one.min(other).log10(),
-                high: one.max(other).log10(),
-            }
-            .widened();
+            return Self { low: one.min(other).log10(), high: one.max(other).log10() }.widened();
         }
         // A band may reach down to zero, which no logarithmic axis can hold: half a decade of it
         // on each side is enough, the rest is clipped.
@@ -77,19 +67,12 @@ impl Range {
                 _ if value.is_nan() => mean,
                 power => power.clamp(mean - 0.5, mean + 0.5),
             };
-            [
-                mean,
-                edge(point.mean - point.error),
-                edge(point.mean + point.error),
-            ]
+            [mean, edge(point.mean - point.error), edge(point.mean + point.error)]
         });
         let (low, high) = extent(edges).unwrap_or((-1.0, 1.0));
         let range = Self { low, high }.widened();
         let margin = 0.03 * (range.high - range.low);
-        Self {
-            low: range.low - margin,
-            high: range.high + margin,
-        }
+        Self { low: range.low - margin, high: range.high + margin }
     }
 
     fn widened(self) -> Self {
@@ -97,10 +80,7 @@ impl Range {
             return self;
         }
         let middle = (self.low + self.high) / 2.0;
-        Self {
-            low: middle - 0.3,
-            high: middle + 0.3,
-        }
+        Self { low: middle - 0.3, high: middle + 0.3 }
     }
 
     /// Place of `value` along the axis: 0 at the low end, 1 at the high end.
@@ -111,11 +91,7 @@ impl Range {
     /// Place of `value` along a logarithmic axis. Zero and less lie at its very bottom, however far
     /// outside the plot that is.
     pub(super) fn logarithmic_place(&self, value: f64) -> f64 {
-        if value <= 0.0 {
-            -REACH
-        } else {
-            self.place(value.log10())
-        }
+        if value <= 0.0 { -REACH } else { self.place(value.log10()) }
     }
 
     fn holds(&self, value: f64) -> bool {
@@ -141,24 +117,15 @@ pub(super) fn linear_ticks(range: Range) -> Ticks {
     let (values, step) = round_values(range, 6.0);
     let labels = round_labels(&values, step);
     let places = values.iter().map(|value| range.place(*value));
-    let labelled = places
-        .zip(labels)
-        .map(|(place, label)| Tick { place, label })
-        .collect();
-    Ticks {
-        labelled,
-        minor: Vec::new(),
-    }
+    let labelled = places.zip(labels).map(|(place, label)| Tick { place, label }).collect();
+    Ticks { labelled, minor: Vec::new() }
 }
 
 /// Ticks of a logarithmic axis that spans `range` in powers of ten: at the decades, thinned if
 /// there are many, and at twice and five times them if there are few.
 pub(super) fn logarithmic_ticks(range: Range) -> Ticks {
     let decades = range.high - range.low;
-    let Some(step) = [1, 2, 5, 10, 20, 50, 100]
-        .into_iter()
-        .find(|step| decades <= 8.0 * f64::from(*step))
-    else {
+    let Some(step) = [1, 2, 5, 10, 20, 50, 100].into_iter().find(|step| decades <= 8.0 * f64::from(*step)) else {
         return Ticks::default();
     };
     let few = decades < 2.5;
@@ -173,16 +140,9 @@ pub(super) fn logarithmic_ticks(range: Range) -> Ticks {
     if few && marks.len() < 3 && range.low > -300.0 && range.high < 300.0 {
         return narrow_ticks(range);
     }
-    let plain = marks
-        .iter()
-        .all(|(_, exponent)| (-3..=4).contains(exponent));
-    let labelled = marks
-        .iter()
-        .map(|mark| Tick {
-            place: range.place(power(*mark)),
-            label: power_label(*mark, plain),
-        })
-        .collect();
+    let plain = marks.iter().all(|(_, exponent)| (-3..=4).contains(exponent));
+    let labelled =
+        marks.iter().map(|mark| Tick { place: range.place(power(*mark)), label: power_label(*mark, plain) }).collect();
     let minor = exponents
         .filter(|_| decades <= 60.0)
         .flat_map(|exponent| {
@@ -197,21 +157,12 @@ pub(super) fn logarithmic_ticks(range: Range) -> Ticks {
 
 /// Ticks at round values on a logarithmic axis so short that it is nearly linear.
 fn narrow_ticks(range: Range) -> Ticks {
-    let linear = Range {
-        low: 10f64.powf(range.low),
-        high: 10f64.powf(range.high),
-    };
+    let linear = Range { low: 10f64.powf(range.low), high: 10f64.powf(range.high) };
     let (values, step) = round_values(linear, 7.0);
     let labels = round_labels(&values, step);
     let places = values.iter().map(|value| range.logarithmic_place(*value));
-    let labelled = places
-        .zip(labels)
-        .map(|(place, label)| Tick { place, label })
-        .collect();
-    Ticks {
-        labelled,
-        minor: Vec::new(),
-    }
+    let labelled = places.zip(labels).map(|(place, label)| Tick { place, label }).collect();
+    Ticks { labelled, minor: Vec::new() }
 }
 
 /// Decimal logarithm of a multiple of a power of ten.
@@ -223,19 +174,13 @@ fn power_label((multiple, exponent): (i32, i32), plain: bool) -> Label {
     if plain {
         let places = (-exponent).max(0) as usize;
         let value = f64::from(multiple) * 10f64.powi(exponent);
-        return Label {
-            text: grouped(&format!("{value:.places$}")),
-            exponent: None,
-        };
+        return Label { text: grouped(&format!("{value:.places$}")), exponent: None };
     }
     let text = match multiple {
         1 => "10".to_owned(),
         multiple => format!("{multiple}×10"),
     };
-    Label {
-        text,
-        exponent: Some(exponent),
-    }
+    Label { text, exponent: Some(exponent) }
 }
 
 /// The multiples of a round step in `range`, about as many as `wanted`, and the step.
@@ -250,41 +195,27 @@ fn round_values(range: Range, wanted: f64) -> (Vec<f64>, f64) {
     let first = (range.low / step - 1e-9).ceil();
     let last = (range.high / step + 1e-9).floor();
     let further = (last - first).clamp(0.0, 20.0) as u32;
-    let values = (0..=further)
-        .map(|index| (first + f64::from(index)) * step)
-        .collect();
+    let values = (0..=further).map(|index| (first + f64::from(index)) * step).collect();
     (values, step)
 }
 
 /// Labels of round values with as many digits as tell them apart.
 fn round_labels(values: &[f64], step: f64) -> Vec<Label> {
-    let largest = values
-        .iter()
-        .fold(0.0_f64, |largest, value| largest.max(value.abs()));
+    let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
     let digit = |size: f64| (size.log10() + 1e-9).floor() as i32;
     let last = digit(step);
     let leading = if largest > 0.0 { digit(largest) } else { last };
     let plain = largest < 1e7 && leading >= -4 && last >= -6;
-    let (shift, exponent) = if plain {
-        (0, None)
-    } else {
-        (leading, Some(leading))
-    };
+    let (shift, exponent) = if plain { (0, None) } else { (leading, Some(leading)) };
     let places = shift.saturating_sub(last).clamp(0, 15) as usize;
     let label = |value: &f64| {
         // The value next to zero may be a rounding error away from it.
         if value.abs() < 0.01 * step {
-            return Label {
-                text: "0".to_owned(),
-                exponent: None,
-            };
+            return Label { text: "0".to_owned(), exponent: None };
         }
         let digits = format!("{:.places$}", value / 10f64.powi(shift));
         let multiple = if plain { "" } else { "×10" };
-        Label {
-            text: grouped(&digits) + multiple,
-            exponent,
-        }
+        Label { text: grouped(&digits) + multiple, exponent }
     };
     values.iter().map(label).collect()
 }
@@ -323,11 +254,7 @@ mod tests {
             Some(exponent) => format!("{}^{exponent}", label.text),
             None => label.text.clone(),
         };
-        ticks
-            .labelled
-            .iter()
-            .map(|tick| words(&tick.label))
-            .collect()
+        ticks.labelled.iter().map(|tick| words(&tick.label)).collect()
     }
 
     #[test]
@@ -337,25 +264,15 @@ mod tests {
         assert!((ticks.labelled[0].place - 0.2 / 4.7).abs() < 1e-12);
         assert!(ticks.minor.len() > 20);
         let ticks = logarithmic_ticks(powers(-6.0, -1.0));
-        assert_eq!(
-            texts(&ticks),
-            ["10^-6", "10^-5", "10^-4", "10^-3", "10^-2", "10^-1"]
-        );
+        assert_eq!(texts(&ticks), ["10^-6", "10^-5", "10^-4", "10^-3", "10^-2", "10^-1"]);
     }
 
     #[test]
     fn many_decades_are_thinned() {
         let ticks = logarithmic_ticks(powers(-150.0, 150.0));
-        assert_eq!(
-            texts(&ticks),
-            [
-                "10^-150", "10^-100", "10^-50", "10^0", "10^50", "10^100", "10^150"
-            ]
-        );
+        assert_eq!(texts(&ticks), ["10^-150", "10^-100", "10^-50", "10^0", "10^50", "10^100", "10^150"]);
         for decades in 3..640 {
-            let count = logarithmic_ticks(powers(-320.0, f64::from(decades) - 320.0))
-                .labelled
-                .len();
+            let count = logarithmic_ticks(powers(-320.0, f64::from(decades) - 320.0)).labelled.len();
             assert!((2..=9).contains(&count), "{count} ticks for {decades}");
         }
     }
@@ -377,16 +294,7 @@ mod tests {
         assert_eq!(labels(0.0, 2500.0)[2..4], ["1,000", "1,500"]);
         assert_eq!(labels(-0.3, 0.3)[..2], ["−0.3", "−0.2"]);
         assert_eq!(labels(0.0, 3e9)[..2], ["0", "0.5×10^9"]);
-        let points = [2.0, 400.0].map(|x| Point {
-            x,
-            ..Point::default()
-        });
-        assert_eq!(
-            Range::horizontal(points.iter()),
-            Range {
-                low: 0.0,
-                high: 400.0
-            }
-        );
+        let points = [2.0, 400.0].map(|x| Point { x, ..Point::default() });
+        assert_eq!(Range::horizontal(points.iter()), Range { low: 0.0, high: 400.0 });
     }
 }

@@ -45,22 +45,12 @@ impl<'a> Drawing<'a> {
         let shown = || sorted.iter().flatten().filter(|point| !point.mean.is_nan());
         let horizontal = Range::horizontal(shown());
         let vertical = Range::vertical(shown(), figure.y_range);
-        let (x_ticks, y_ticks) = (
-            axis::linear_ticks(horizontal),
-            axis::logarithmic_ticks(vertical),
-        );
+        let (x_ticks, y_ticks) = (axis::linear_ticks(horizontal), axis::logarithmic_ticks(vertical));
 
         let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
         let tick_room = widest(&mut y_ticks.labelled.iter().map(|tick| label_width(&tick.label)));
-        let label_room = if figure.y_label.is_empty() {
-            14.0
-        } else {
-            2.2 * LABEL_SIZE
-        };
-        let names = figure
-            .curves
-            .iter()
-            .map(|curve| text::width(&curve.label, LEGEND_SIZE));
+        let label_room = if figure.y_label.is_empty() { 14.0 } else { 2.2 * LABEL_SIZE };
+        let names = figure.curves.iter().map(|curve| text::width(&curve.label, LEGEND_SIZE));
         let legend_room = match widest(&mut names.take(LEGEND_ROWS)) {
             _ if figure.curves.is_empty() => 28.0,
             name => name.min(LEGEND_ROOM) + SAMPLE + 40.0,
@@ -87,9 +77,7 @@ impl<'a> Drawing<'a> {
         for (index, (curve, points)) in self.figure.curves.iter().zip(&self.sorted).enumerate() {
             let style = Style::of(index, curve.dashed);
             bands.push_str(&self.band(&style, points));
-            let line = trace::line(&trace::runs(
-                points.iter().map(|point| self.line_span(point)),
-            ));
+            let line = trace::line(&trace::runs(points.iter().map(|point| self.line_span(point))));
             if !line.is_empty() {
                 lines.push_str(&style.line(&line));
                 markers.push_str(&style.markers(&self.marked(index, points)));
@@ -101,17 +89,10 @@ impl<'a> Drawing<'a> {
         };
         let (axes, titles, legend) = (self.axes(), self.titles(), self.legend());
         // Several figures may stand in one page, so names must differ wherever contents differ.
-        let id = format!(
-            "figure-{:016x}",
-            hash(&[&title, &axes, &titles, &legend, &bands, &lines])
-        );
+        let id = format!("figure-{:016x}", hash(&[&title, &axes, &titles, &legend, &bands, &lines]));
         let height = number(self.bottom + 58.0);
         // Many bands on top of each other would hide the lines.
-        let opacity = if self.figure.curves.len() > 8 {
-            0.08
-        } else {
-            0.16
-        };
+        let opacity = if self.figure.curves.len() > 8 { 0.08 } else { 0.16 };
         // Lines on an edge, such as a gap of zero, show in their full width; bands end sharply.
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -164,11 +145,7 @@ impl<'a> Drawing<'a> {
             mean => self.vertical.logarithmic_place(mean),
         };
         let y = self.up(place);
-        Some(Span {
-            x: self.across(self.horizontal.place(point.x)),
-            top: y,
-            bottom: y,
-        })
+        Some(Span { x: self.across(self.horizontal.place(point.x)), top: y, bottom: y })
     }
 
     /// What the band covers at `point`.
@@ -255,43 +232,19 @@ impl<'a> Drawing<'a> {
         let mut write = |words: &str, size: f64, room: f64, position: String| {
             if !words.is_empty() {
                 let words = escape(&text::shorten(words, size, room));
-                titles.push_str(&format!(
-                    "<text font-size=\"{size}\" {position}>{words}</text>\n"
-                ));
+                titles.push_str(&format!("<text font-size=\"{size}\" {position}>{words}</text>\n"));
             }
         };
-        let start = format!(
-            "x=\"{}\" y=\"{}\"",
-            number(self.left),
-            number(self.top - 18.0)
-        );
-        write(
-            &self.figure.title,
-            TITLE_SIZE,
-            WIDTH - self.left - 16.0,
-            start,
-        );
+        let start = format!("x=\"{}\" y=\"{}\"", number(self.left), number(self.top - 18.0));
+        write(&self.figure.title, TITLE_SIZE, WIDTH - self.left - 16.0, start);
         let below = number(self.bottom + 45.0);
         let below = format!("x=\"{}\" y=\"{below}\" text-anchor=\"middle\"", number(x));
         write(&self.figure.x_label, LABEL_SIZE, width, below);
-        let aside = format!(
-            "translate({},{})rotate(-90)",
-            number(1.5 * LABEL_SIZE),
-            number(y)
-        );
+        let aside = format!("translate({},{})rotate(-90)", number(1.5 * LABEL_SIZE), number(y));
         let aside = format!("transform=\"{aside}\" text-anchor=\"middle\"");
         write(&self.figure.y_label, LABEL_SIZE, height + 40.0, aside);
-        if self
-            .sorted
-            .iter()
-            .flatten()
-            .all(|point| point.mean.is_nan())
-        {
-            let middle = format!(
-                "x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#777\"",
-                number(x),
-                number(y)
-            );
+        if self.sorted.iter().flatten().all(|point| point.mean.is_nan()) {
+            let middle = format!("x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#777\"", number(x), number(y));
             write("no data", LABEL_SIZE, width, middle);
         }
         titles
@@ -353,10 +306,7 @@ fn tick_text(label: &Label, x: &str, y: &str, anchor: &str) -> String {
         format!("<tspan dy=\"-5\" font-size=\"{EXPONENT_SIZE}\">{raised}</tspan>")
     });
     let exponent = exponent.unwrap_or_default();
-    format!(
-        "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}{exponent}</text>\n",
-        label.text
-    )
+    format!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}{exponent}</text>\n", label.text)
 }
 
 /// FNV-1a: unlike the hashes of the standard library, the same in every release.
@@ -364,7 +314,5 @@ fn hash(parts: &[&str]) -> u64 {
     parts
         .iter()
         .flat_map(|part| part.bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

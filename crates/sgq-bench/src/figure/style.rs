@@ -2,9 +2,7 @@
 
 /// The palette of Okabe and Ito, which readers with any common colour blindness can tell apart,
 /// without its yellow, which is too faint for a line on white.
-const COLOURS: [&str; 7] = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
-];
+const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
 /// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus.
 /// Six shapes against seven colours: the pair repeats only after 42 curves, and print without
@@ -40,11 +38,7 @@ impl Style {
         Self {
             colour: COLOURS[index % COLOURS.len()],
             marker: MARKERS[index % MARKERS.len()],
-            dashes: if dashed {
-                DASHED
-            } else {
-                TURNS[turn % TURNS.len()]
-            },
+            dashes: if dashed { DASHED } else { TURNS[turn % TURNS.len()] },
             hollow: dashed,
         }
     }
@@ -61,16 +55,10 @@ impl Style {
     /// The element that draws this curve's marker at each of `places`.
     pub(super) fn markers(&self, places: &[(f64, f64)]) -> String {
         use super::text::number;
-        let data: String = places
-            .iter()
-            .map(|(x, y)| format!("M{},{}{}", number(*x), number(*y), self.marker))
-            .collect();
+        let data: String =
+            places.iter().map(|(x, y)| format!("M{},{}{}", number(*x), number(*y), self.marker)).collect();
         // A rim in the other colour keeps the marker apart from the lines it lies on.
-        let (fill, rim, width) = if self.hollow {
-            ("#fff", self.colour, "1.4")
-        } else {
-            (self.colour, "#fff", "1")
-        };
+        let (fill, rim, width) = if self.hollow { ("#fff", self.colour, "1.4") } else { (self.colour, "#fff", "1") };
         format!("<path d=\"{data}\" fill=\"{fill}\" stroke=\"{rim}\" stroke-width=\"{width}\"/>\n")
     }
 }

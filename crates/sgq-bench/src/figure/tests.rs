@@ -7,22 +7,13 @@ use std::collections::BTreeSet;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn curve(label: &str, means: &[f64]) -> Curve {
-    let points = means.iter().enumerate().map(|(index, mean)| Point {
-        x: index as f64,
-        mean: *mean,
-        error: 0.2 * mean.abs(),
-    });
-    Curve {
-        label: label.to_owned(),
-        points: points.collect(),
-        dashed: false,
-    }
+    let points =
+        means.iter().enumerate().map(|(index, mean)| Point { x: index as f64, mean: *mean, error: 0.2 * mean.abs() });
+    Curve { label: label.to_owned(), points: points.collect(), dashed: false }
 }
 
 fn decay(rate: f64) -> Curve {
-    let means: Vec<f64> = (0..=400)
-        .map(|query| 25.0 * (-rate * f64::from(query)).exp())
-        .collect();
+    let means: Vec<f64> = (0..=400).map(|query| 25.0 * (-rate * f64::from(query)).exp()).collect();
     curve("decay", &means)
 }
 
@@ -47,10 +38,7 @@ fn equal_figures_give_equal_bytes() -> Outcome {
 
 #[test]
 fn identifiers_differ_between_figures_in_one_page() -> Outcome {
-    let svgs = [
-        figure(vec![decay(0.01)]).svg(),
-        figure(vec![decay(0.02)]).svg(),
-    ];
+    let svgs = [figure(vec![decay(0.01)]).svg(), figure(vec![decay(0.02)]).svg()];
     let mut seen = BTreeSet::new();
     for svg in &svgs {
         let document = usvg::roxmltree::Document::parse(svg)?;
@@ -62,13 +50,8 @@ fn identifiers_differ_between_figures_in_one_page() -> Outcome {
         let root = document.root_element();
         assert_eq!(root.attribute("role"), Some("img"));
         assert!(seen.contains(root.attribute("aria-labelledby").unwrap_or_default()));
-        let clip = document
-            .descendants()
-            .find_map(|node| node.attribute("clip-path"));
-        let clip = clip
-            .unwrap_or_default()
-            .trim_start_matches("url(#")
-            .trim_end_matches(')');
+        let clip = document.descendants().find_map(|node| node.attribute("clip-path"));
+        let clip = clip.unwrap_or_default().trim_start_matches("url(#").trim_end_matches(')');
         assert!(seen.contains(clip), "{clip} is not defined");
     }
     assert_eq!(seen.len(), 6);
@@ -83,9 +66,7 @@ fn labels_are_escaped() -> Outcome {
     figure.y_label = "a\u{0}b\u{ffff}\nc".to_owned();
     let svg = figure.svg();
     let document = usvg::roxmltree::Document::parse(&svg)?;
-    let found = document
-        .descendants()
-        .filter(|node| node.is_element() && node.text() == Some(awkward));
+    let found = document.descendants().filter(|node| node.is_element() && node.text() == Some(awkward));
     // Title, its accessible copy and the legend.
     assert_eq!(found.count(), 3);
     assert_eq!(escape("a\u{0}\n"), "a\u{fffd} ");
@@ -97,10 +78,7 @@ fn labels_are_escaped() -> Outcome {
 fn bad_values_neither_panic_nor_reach_the_file() -> Outcome {
     let (nan, infinity) = (f64::NAN, f64::INFINITY);
     let at = |x: f64, mean: f64, error: f64| Point { x, mean, error };
-    let of = |points: Vec<Point>| Curve {
-        points,
-        ..Curve::default()
-    };
+    let of = |points: Vec<Point>| Curve { points, ..Curve::default() };
     let cases = [
         vec![],
         vec![of(vec![])],
@@ -112,10 +90,7 @@ fn bad_values_neither_panic_nor_reach_the_file() -> Outcome {
         vec![curve("all infinite", &[infinity; 3])],
         vec![curve("gaps", &[nan, 1.0, nan, 2.0, 3.0, nan])],
         vec![curve("all gaps", &[nan; 3])],
-        vec![curve(
-            "decades",
-            &[f64::MAX, 1e-300, f64::MIN_POSITIVE, 5e-324],
-        )],
+        vec![curve("decades", &[f64::MAX, 1e-300, f64::MIN_POSITIVE, 5e-324])],
         vec![curve("tiny", &[5e-324, 5e-324])],
         vec![curve("huge", &[f64::MAX, f64::MAX])],
         vec![of(vec![at(0.0, 1.0, 5.0), at(1.0, 1.0, infinity)])],
@@ -127,24 +102,13 @@ fn bad_values_neither_panic_nor_reach_the_file() -> Outcome {
         vec![of(vec![at(-1e300, 1.0, 0.0), at(1e300, 2.0, 0.0)])],
         vec![of(vec![at(0.0, 1.0, 0.0), at(5e-324, 2.0, 0.0)])],
         vec![of(vec![at(1e15, 1.0, 0.0), at(1e15 + 1.0, 2.0, 0.0)])],
-        (0..60)
-            .map(|index| decay(0.001 * f64::from(index)))
-            .collect(),
+        (0..60).map(|index| decay(0.001 * f64::from(index))).collect(),
     ];
-    let ranges = [
-        None,
-        Some((1e-3, 10.0)),
-        Some((10.0, 1e-3)),
-        Some((2.0, 2.0)),
-        Some((0.0, nan)),
-        Some((5e-324, f64::MAX)),
-    ];
+    let ranges =
+        [None, Some((1e-3, 10.0)), Some((10.0, 1e-3)), Some((2.0, 2.0)), Some((0.0, nan)), Some((5e-324, f64::MAX))];
     for curves in cases {
         for y_range in ranges {
-            let figure = Figure {
-                y_range,
-                ..figure(curves.clone())
-            };
+            let figure = Figure { y_range, ..figure(curves.clone()) };
             let svg = figure.svg();
             let document = usvg::roxmltree::Document::parse(&svg)?;
             for node in document.descendants() {
@@ -165,11 +129,8 @@ fn means_without_logarithm_have_their_place() {
     let means = [1.0, 0.0, -5.0, f64::INFINITY, f64::NAN, 1e-3, 2.0];
     let figure = figure(vec![curve("bad", &means)]);
     let drawing = Drawing::of(&figure);
-    let tops: Vec<Option<f64>> = figure.curves[0]
-        .points
-        .iter()
-        .map(|point| drawing.line_span(point).map(|span| span.top))
-        .collect();
+    let tops: Vec<Option<f64>> =
+        figure.curves[0].points.iter().map(|point| drawing.line_span(point).map(|span| span.top)).collect();
     let inside = |top: Option<f64>| top.is_some_and(|y| y > drawing.top && y < drawing.bottom);
     assert!(inside(tops[0]) && inside(tops[5]));
     assert_eq!(tops[1], Some(drawing.bottom));
@@ -177,29 +138,19 @@ fn means_without_logarithm_have_their_place() {
     assert!(tops[3].is_some_and(|y| y < drawing.top));
     assert_eq!(tops[4], None);
 
-    let spans = figure.curves[0]
-        .points
-        .iter()
-        .map(|point| drawing.line_span(point));
+    let spans = figure.curves[0].points.iter().map(|point| drawing.line_span(point));
     assert_eq!(line(&runs(spans)).matches('M').count(), 2);
 }
 
 #[test]
 fn a_band_that_reaches_zero_goes_on_to_the_bottom() {
-    let point = Point {
-        x: 0.0,
-        mean: 1.0,
-        error: 1.5,
-    };
+    let point = Point { x: 0.0, mean: 1.0, error: 1.5 };
     let mut figure = figure(vec![curve("band", &[1.0, 0.5])]);
     figure.curves[0].points[0] = point;
     let drawing = Drawing::of(&figure);
     let bottom = drawing.band_span(&point).map(|span| span.bottom);
     assert!(bottom.is_some_and(|y| y >= drawing.bottom));
-    let without = Point {
-        error: f64::NAN,
-        ..point
-    };
+    let without = Point { error: f64::NAN, ..point };
     assert!(drawing.band_span(&without).is_none());
 }
 
@@ -213,16 +164,9 @@ fn a_fixed_range_cuts_the_curve_and_its_markers() {
     assert!(span(400).is_some_and(|span| span.top > drawing.bottom));
     let marked = drawing.marked(0, &figure.curves[0].points);
     assert!(marked.len() > 1);
-    assert!(
-        marked
-            .iter()
-            .all(|(_, y)| *y >= drawing.top && *y <= drawing.bottom)
-    );
+    assert!(marked.iter().all(|(_, y)| *y >= drawing.top && *y <= drawing.bottom));
 
-    let useless = Figure {
-        y_range: Some((-1.0, 10.0)),
-        ..figure.clone()
-    };
+    let useless = Figure { y_range: Some((-1.0, 10.0)), ..figure.clone() };
     figure.y_range = None;
     assert_eq!(useless.svg(), figure.svg());
 }
@@ -236,11 +180,7 @@ fn thinning_keeps_the_extremes() {
     };
     let spans = (0..1_000_000).map(|index| {
         let y = spike(index);
-        Some(Span {
-            x: f64::from(index) * 0.0005,
-            top: y,
-            bottom: y,
-        })
+        Some(Span { x: f64::from(index) * 0.0005, top: y, bottom: y })
     });
     let runs = runs(spans);
     // One vertex in each of the 500 columns, and two in that of the spike.
@@ -254,22 +194,14 @@ fn thinning_keeps_the_extremes() {
 fn a_million_points_make_a_small_file() {
     let noise = |index: u32| f64::from(index.wrapping_mul(2_654_435_761) % 1000 + 1);
     let means: Vec<f64> = (0..1_000_000).map(noise).collect();
-    let holes: Vec<f64> = (0..1_000_000)
-        .map(|index| if index % 2 == 0 { f64::NAN } else { 1.0 })
-        .collect();
+    let holes: Vec<f64> = (0..1_000_000).map(|index| if index % 2 == 0 { f64::NAN } else { 1.0 }).collect();
     let figure = figure(vec![curve("noise", &means), curve("holes", &holes)]);
     assert!(figure.svg().len() < 60_000);
 }
 
 #[test]
 fn gaps_narrower_than_a_pixel_are_closed_and_wider_ones_kept() {
-    let span = |x: f64| {
-        Some(Span {
-            x,
-            top: 1.0,
-            bottom: 1.0,
-        })
-    };
+    let span = |x: f64| Some(Span { x, top: 1.0, bottom: 1.0 });
     let narrow = [span(0.1), None, span(0.9), span(1.5)];
     assert_eq!(runs(narrow.into_iter()).len(), 1);
     let wide = [None, span(0.1), None, None, span(3.9), span(4.5), None];
@@ -281,13 +213,7 @@ fn gaps_narrower_than_a_pixel_are_closed_and_wider_ones_kept() {
 fn extremes_of_a_column_come_in_the_order_of_the_points() {
     let path = |heights: [f64; 4]| {
         let places = [0.1, 0.2, 0.3, 0.4].into_iter();
-        let spans = places.zip(heights).map(|(x, y)| {
-            Some(Span {
-                x,
-                top: y,
-                bottom: y,
-            })
-        });
+        let spans = places.zip(heights).map(|(x, y)| Some(Span { x, top: y, bottom: y }));
         line(&runs(spans))
     };
     assert_eq!(path([5.0, 9.0, 1.0, 5.0]), "M0.2,9l0.1-8");
@@ -340,16 +266,10 @@ fn a_point_alone_shows() -> Outcome {
     assert!(markers < 10, "the dots must come from the line");
     let tree = usvg::Tree::from_str(&svg, &usvg::Options::default())?;
     let mut canvas = tiny_skia::Pixmap::new(840, 486).ok_or("no canvas")?;
-    resvg::render(
-        &tree,
-        tiny_skia::Transform::identity(),
-        &mut canvas.as_mut(),
-    );
+    resvg::render(&tree, tiny_skia::Transform::identity(), &mut canvas.as_mut());
     let blue = |pixel: &tiny_skia::PremultipliedColorU8| pixel.red() < 60 && pixel.blue() > 150;
-    let columns: BTreeSet<usize> = (0..840 * 486)
-        .filter(|index| blue(&canvas.pixels()[*index]))
-        .map(|index| index % 840)
-        .collect();
+    let columns: BTreeSet<usize> =
+        (0..840 * 486).filter(|index| blue(&canvas.pixels()[*index])).map(|index| index % 840).collect();
     assert!(columns.len() > 30, "{} columns", columns.len());
     Ok(())
 }
@@ -369,11 +289,7 @@ fn layout(words: &str, size: f64) -> Result<(Vec<u32>, f64), usvg::Error> {
         if let usvg::Node::Text(text) = node {
             width = f64::from(text.bounding_box().width());
             let spans = text.layouted().iter();
-            glyphs.extend(
-                spans
-                    .flat_map(|span| &span.positioned_glyphs)
-                    .map(|glyph| glyph.id.0),
-            );
+            glyphs.extend(spans.flat_map(|span| &span.positioned_glyphs).map(|glyph| glyph.id.0));
         }
     }
     Ok((glyphs, width))
@@ -393,10 +309,7 @@ fn the_legend_fits_beside_the_plot() -> Outcome {
     for words in ["OGQ (oracle, not billed)", "WWW mmm", "ẼI × 10 − α", "il.,"] {
         let (_, drawn) = layout(words, 14.0)?;
         let expected = width(words, 14.0);
-        assert!(
-            drawn <= expected + 1.0 && drawn > 0.7 * expected,
-            "{words}: {drawn}, not {expected}"
-        );
+        assert!(drawn <= expected + 1.0 && drawn > 0.7 * expected, "{words}: {drawn}, not {expected}");
     }
     let long = "a name that is much too long to stand beside the plot";
     let short = shorten(long, 14.0, 250.0);

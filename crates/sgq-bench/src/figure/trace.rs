@@ -21,12 +21,7 @@ pub(super) struct Column {
 
 impl Column {
     fn new(span: Span) -> Self {
-        Self {
-            index: span.x.floor(),
-            top: (span.x, span.top),
-            bottom: (span.x, span.bottom),
-            descends: true,
-        }
+        Self { index: span.x.floor(), top: (span.x, span.top), bottom: (span.x, span.bottom), descends: true }
     }
 
     fn include(&mut self, span: Span) {
@@ -71,11 +66,7 @@ pub(super) fn line(runs: &[Vec<Column>]) -> String {
     for run in runs {
         let mut vertices: Vec<(f64, f64)> = Vec::with_capacity(2 * run.len());
         for column in run {
-            let (first, last) = if column.descends {
-                (column.top, column.bottom)
-            } else {
-                (column.bottom, column.top)
-            };
+            let (first, last) = if column.descends { (column.top, column.bottom) } else { (column.bottom, column.top) };
             vertices.push(first);
             if first != last {
                 vertices.push(last);

@@ -4,8 +4,8 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use sgq::{
-    Belief, Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Scene, Session,
-    Settings, SettingsError, Update, choice::SurrogateEi, update::Sgd,
+    Belief, Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Scene, Session, Settings, SettingsError,
+    Update, choice::SurrogateEi, update::Sgd,
 };
 
 /// SGQ without exploration, except that everybody is asked once, in turn, before the first scan.
@@ -13,10 +13,7 @@ use sgq::{
 /// The start-up asks everybody at one and the same point. A turn each gives everybody a point of their own, and does
 /// so in n steps that scan nothing: with scans, the largest table would take longer to fill than to measure.
 pub fn sgq() -> Method<LastGradient, TurnsThenScans, Sgd> {
-    let choice = TurnsThenScans {
-        turns: 0,
-        scans: SurrogateEi::new(0.0),
-    };
+    let choice = TurnsThenScans { turns: 0, scans: SurrogateEi::new(0.0) };
     Method::new("sgq after a turn each", LastGradient::new(), choice, Sgd)
 }
 
@@ -37,19 +34,12 @@ impl Choice<LastGradient> for TurnsThenScans {
         self.scans.needs()
     }
 
-    fn choose(
-        &mut self,
-        scene: &Scene<'_, LastGradient>,
-        random: &mut Random,
-    ) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         if self.turns == 0 {
             return self.scans.choose(scene, random);
         }
         self.turns -= 1;
-        Ok(Chosen {
-            user: self.turns,
-            explored: None,
-        })
+        Ok(Chosen { user: self.turns, explored: None })
     }
 }
 
@@ -66,11 +56,7 @@ impl Answers {
         // Few enough to stay in the cache beside the session's table, as a fresh answer would.
         const PREPARED: usize = 64;
         let mut random = Random::new(seed, "answers");
-        Self {
-            prepared: (0..PREPARED).map(|_| numbers(&mut random, dim)).collect(),
-            random,
-            next: 0,
-        }
+        Self { prepared: (0..PREPARED).map(|_| numbers(&mut random, dim)).collect(), random, next: 0 }
     }
 
     /// An answer unlike any other; making it takes time.
@@ -94,10 +80,7 @@ pub fn session<B: Belief, C: Choice<B>, U: Update<B>>(
     seed: u64,
 ) -> Result<Session<'static, B, C, U>, Box<dyn Error>> {
     let users = smoothness.len();
-    let settings = Settings::new(answers.fresh(), users)
-        .smoothness(smoothness)
-        .step_size(0.01)
-        .seed(seed);
+    let settings = Settings::new(answers.fresh(), users).smoothness(smoothness).step_size(0.01).seed(seed);
     let mut session = Session::new(method, settings)?;
     while session.steps() < users as u64 {
         let query = session.ask()?.ok_or("the session stopped by itself")?;

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Needs, Scene};
-use crate::{
-    Belief, LastGradient, Random, SettingsError, bonus, expected_improvement, kernel,
-    theory::Theorem,
-};
+use crate::{Belief, LastGradient, Random, SettingsError, bonus, expected_improvement, kernel, theory::Theorem};
 
 /// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
 ///
@@ -27,21 +24,14 @@ impl OracleEi {
 
 impl<B: Belief> Choice<B> for OracleEi {
     fn needs(&self) -> Needs {
-        Needs {
-            smoothness: true,
-            oracle: true,
-        }
+        Needs { smoothness: true, oracle: true }
     }
 
     fn theorem(&self) -> Option<Theorem> {
         Some(Theorem::One)
     }
 
-    fn choose(
-        &mut self,
-        scene: &Scene<'_, B>,
-        _random: &mut Random,
-    ) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let gradients = scene.all_gradients()?;
         let smoothness = scene.smoothness()?.mean();
         self.mean.resize(scene.point.len(), 0.0);
@@ -54,10 +44,7 @@ impl<B: Belief> Choice<B> for OracleEi {
                 kernel::norm_squared(gradient).sqrt(),
             )
         });
-        Ok(Chosen {
-            user: kernel::argmax(scores),
-            explored: None,
-        })
+        Ok(Chosen { user: kernel::argmax(scores), explored: None })
     }
 }
 
@@ -75,11 +62,7 @@ pub struct SurrogateEi {
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self {
-            explore,
-            bonus_weight: 1.0,
-            errors: Vec::new(),
-        }
+        Self { explore, bonus_weight: 1.0, errors: Vec::new() }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -104,20 +87,8 @@ impl SurrogateEi {
         let scores = self.errors.iter().enumerate().map(|(user, &error)| {
             let gradient_norm = belief.gradient_norm(user);
             let inner_product = kernel::dot(belief.mean(), belief.gradient(user));
-            let surrogate = expected_improvement(
-                scene.step_size,
-                smoothness.mean(),
-                inner_product,
-                gradient_norm,
-            );
-            let bonus = bonus(
-                scene.step_size,
-                smoothness.mean(),
-                mean_norm,
-                gradient_norm,
-                error,
-                mean_error,
-            );
+            let surrogate = expected_improvement(scene.step_size, smoothness.mean(), inner_product, gradient_norm);
+            let bonus = bonus(scene.step_size, smoothness.mean(), mean_norm, gradient_norm, error, mean_error);
             surrogate + self.bonus_weight * bonus
         });
         Ok(kernel::argmax(scores))
@@ -136,32 +107,16 @@ impl Choice<LastGradient> for SurrogateEi {
     }
 
     fn needs(&self) -> Needs {
-        Needs {
-            smoothness: true,
-            oracle: false,
-        }
+        Needs { smoothness: true, oracle: false }
     }
 
     fn theorem(&self) -> Option<Theorem> {
-        (self.bonus_weight == 1.0).then_some(Theorem::Two {
-            explore: self.explore,
-        })
+        (self.bonus_weight == 1.0).then_some(Theorem::Two { explore: self.explore })
     }
 
-    fn choose(
-        &mut self,
-        scene: &Scene<'_, LastGradient>,
-        random: &mut Random,
-    ) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let explored = random.unit() < self.explore;
-        let user = if explored {
-            random.index(scene.users)
-        } else {
-            self.best(scene)?
-        };
-        Ok(Chosen {
-            user,
-            explored: Some(explored),
-        })
+        let user = if explored { random.index(scene.users) } else { self.best(scene)? };
+        Ok(Chosen { user, explored: Some(explored) })
     }
 }

@@ -15,10 +15,7 @@ impl<B: Belief> Choice<B> for Uniform {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        Ok(Chosen {
-            user: random.index(scene.users),
-            explored: None,
-        })
+        Ok(Chosen { user: random.index(scene.users), explored: None })
     }
 }
 
@@ -43,21 +40,14 @@ impl<B: Belief> Choice<B> for Shuffled {
         Ok(())
     }
 
-    fn choose(
-        &mut self,
-        _scene: &Scene<'_, B>,
-        random: &mut Random,
-    ) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, _scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         if self.next == self.order.len() {
             random.shuffle(&mut self.order);
             self.next = 0;
         }
         let user = self.order[self.next];
         self.next += 1;
-        Ok(Chosen {
-            user,
-            explored: None,
-        })
+        Ok(Chosen { user, explored: None })
     }
 }
 
@@ -76,21 +66,9 @@ impl Sequence {
 }
 
 impl<B: Belief> Choice<B> for Sequence {
-    fn choose(
-        &mut self,
-        _scene: &Scene<'_, B>,
-        _random: &mut Random,
-    ) -> Result<Chosen, ChoiceError> {
-        let user = *self
-            .users
-            .get(self.next)
-            .ok_or(ChoiceError::SequenceEnded {
-                length: self.users.len(),
-            })?;
+    fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let user = *self.users.get(self.next).ok_or(ChoiceError::SequenceEnded { length: self.users.len() })?;
         self.next += 1;
-        Ok(Chosen {
-            user,
-            explored: None,
-        })
+        Ok(Chosen { user, explored: None })
     }
 }

@@ -36,15 +36,7 @@ where
 {
     /// `user_value(i, x)` returns `f_i(x)`; `gradient(i, x, out)` writes `∇f_i(x)` into `out`.
     pub fn new(users: usize, dim: usize, user_value: V, gradient: G) -> Self {
-        Self {
-            users,
-            dim,
-            user_value,
-            gradient,
-            smoothness: None,
-            pl_constant: None,
-            optimum: None,
-        }
+        Self { users, dim, user_value, gradient, smoothness: None, pl_constant: None, optimum: None }
     }
 
     /// States each user's smoothness `L_i`.

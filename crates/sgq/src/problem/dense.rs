@@ -47,9 +47,7 @@ impl DenseQuadratic {
             }
             let eigenvalues = matrix(curvature, dim)
                 .self_adjoint_eigenvalues(Side::Lower)
-                .map_err(|_| ProblemError::Eigenvalues {
-                    of: format!("user {user}'s curvature"),
-                })?;
+                .map_err(|_| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })?;
             let (least, most) = (eigenvalues[0], eigenvalues[dim - 1]);
             if least < -FLAT * most.abs() {
                 return Err(ProblemError::Indefinite { user, value: least });
@@ -75,10 +73,7 @@ impl DenseQuadratic {
             mean_curvature,
             smoothness,
             pl_constant: least.map(|least| 2.0 * least),
-            optimum: Optimum {
-                point: minimiser,
-                value: 0.0,
-            },
+            optimum: Optimum { point: minimiser, value: 0.0 },
         };
         problem.optimum.value = problem.value(&problem.optimum.point);
         Ok(problem)
@@ -94,9 +89,7 @@ fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> 
     let dim = b.len();
     let eigen = matrix(a, dim)
         .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| ProblemError::Eigenvalues {
-            of: "the mean curvature".into(),
-        })?;
+        .map_err(|_| ProblemError::Eigenvalues { of: "the mean curvature".into() })?;
     let values = eigen.S().column_vector();
     let vectors = eigen.U();
     let mut solution = vec![0.0; dim];
@@ -137,11 +130,7 @@ impl Oracle for DenseQuadratic {
 impl Problem for DenseQuadratic {
     fn user_value(&self, user: usize, point: &[f64]) -> f64 {
         let curvature = &self.curvatures[user * self.dim * self.dim..][..self.dim * self.dim];
-        quadratic_form(
-            curvature,
-            point,
-            &self.centers[user * self.dim..][..self.dim],
-        )
+        quadratic_form(curvature, point, &self.centers[user * self.dim..][..self.dim])
     }
 
     fn smoothness(&self) -> Option<&[f64]> {
@@ -158,11 +147,7 @@ impl Problem for DenseQuadratic {
 
     /// `(x − x*)ᵀ Ā (x − x*)`, exact where subtracting two values would cancel.
     fn gap(&self, point: &[f64]) -> Option<f64> {
-        Some(quadratic_form(
-            &self.mean_curvature,
-            point,
-            &self.optimum.point,
-        ))
+        Some(quadratic_form(&self.mean_curvature, point, &self.optimum.point))
     }
 }
 

@@ -37,17 +37,10 @@ impl Quadratic {
         let (users, dim) = check_shapes(curvatures, centers, |dim| dim)?;
         for (user, row) in curvatures.iter().enumerate() {
             if let Some(position) = row.iter().position(|value| *value < 0.0) {
-                return Err(ProblemError::NotConvex {
-                    user,
-                    position,
-                    value: row[position],
-                });
+                return Err(ProblemError::NotConvex { user, position, value: row[position] });
             }
         }
-        let smoothness = curvatures
-            .iter()
-            .map(|row| 2.0 * row.iter().copied().fold(0.0, f64::max))
-            .collect();
+        let smoothness = curvatures.iter().map(|row| 2.0 * row.iter().copied().fold(0.0, f64::max)).collect();
         let mut mean_curvature = vec![0.0; dim];
         let mut minimiser = vec![0.0; dim];
         for k in 0..dim {
@@ -58,11 +51,7 @@ impl Quadratic {
             minimiser[k] = if total > 0.0 { weighted / total } else { 0.0 };
         }
         // f is flat along coordinates without curvature, and PL with the smallest curvature of the others.
-        let least = mean_curvature
-            .iter()
-            .copied()
-            .filter(|value| *value > 0.0)
-            .fold(f64::INFINITY, f64::min);
+        let least = mean_curvature.iter().copied().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
         let mut problem = Self {
             dim,
             curvatures: curvatures.concat(),
@@ -70,10 +59,7 @@ impl Quadratic {
             mean_curvature,
             smoothness,
             pl_constant: least.is_finite().then_some(2.0 * least),
-            optimum: Optimum {
-                point: minimiser,
-                value: 0.0,
-            },
+            optimum: Optimum { point: minimiser, value: 0.0 },
         };
         problem.optimum.value = problem.value(&problem.optimum.point);
         Ok(problem)
@@ -123,11 +109,7 @@ impl Problem for Quadratic {
 
     /// `Σ_k ā_k (x_k − x*_k)²`, exact where subtracting two values would cancel.
     fn gap(&self, point: &[f64]) -> Option<f64> {
-        Some(weighted_squares(
-            &self.mean_curvature,
-            point,
-            &self.optimum.point,
-        ))
+        Some(weighted_squares(&self.mean_curvature, point, &self.optimum.point))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Session, Sight, State, check_sight};
+use super::{Session, Sight, State, open::check_sight};
 use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
 
 const MAGIC: &[u8; 4] = b"sgq\x01";
@@ -34,29 +34,20 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// Goes on from a [snapshot](Session::snapshot) of a session of the same method.
     ///
     /// All settings come from the snapshot, those of the method's parts included: the method given here only names them.
-    pub fn restore(
-        method: Method<B, C, U>,
-        bytes: &[u8],
-        sight: Sight<'s>,
-    ) -> Result<Self, RestoreError> {
+    pub fn restore(method: Method<B, C, U>, bytes: &[u8], sight: Sight<'s>) -> Result<Self, RestoreError> {
         if bytes.get(..MAGIC.len()) != Some(MAGIC) {
             return Err(RestoreError::NotASnapshot);
         }
-        let (header, body) = bytes
-            .split_at_checked(HEADER)
-            .ok_or(RestoreError::Damaged)?;
+        let (header, body) = bytes.split_at_checked(HEADER).ok_or(RestoreError::Damaged)?;
         if header[MAGIC.len()..] != checksum(body).to_le_bytes() {
             return Err(RestoreError::Damaged);
         }
-        let mismatch = || RestoreError::OtherMethod {
-            wanted: method.name.clone(),
-        };
+        let mismatch = || RestoreError::OtherMethod { wanted: method.name.clone() };
         let (name, _) = postcard::take_from_bytes::<String>(body).map_err(|_| mismatch())?;
         if name != method.name {
             return Err(mismatch());
         }
-        let (state, rest): (State<B, C, U>, _) =
-            postcard::take_from_bytes(body).map_err(|_| mismatch())?;
+        let (state, rest): (State<B, C, U>, _) = postcard::take_from_bytes(body).map_err(|_| mismatch())?;
         if !rest.is_empty() {
             return Err(mismatch());
         }
@@ -90,9 +81,7 @@ pub enum RestoreError {
     NotASnapshot,
     #[error("the snapshot is damaged or cut short: restore an older one")]
     Damaged,
-    #[error(
-        "the snapshot was not made by the method {wanted:?}: restore it with the method that made it"
-    )]
+    #[error("the snapshot was not made by the method {wanted:?}: restore it with the method that made it")]
     OtherMethod { wanted: String },
     #[error(transparent)]
     Settings(#[from] SettingsError),

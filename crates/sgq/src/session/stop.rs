@@ -105,8 +105,6 @@ impl StopRules {
                 return Some(StopReason::SurrogateGradient { norm });
             }
         }
-        self.budget
-            .is_some_and(|budget| queries >= budget)
-            .then_some(StopReason::Budget { queries })
+        self.budget.is_some_and(|budget| queries >= budget).then_some(StopReason::Budget { queries })
     }
 }

@@ -21,13 +21,7 @@ pub struct Svrg {
 impl Svrg {
     /// Takes a snapshot every `inner_steps` steps (the paper's experiment has 10).
     pub fn new(inner_steps: usize) -> Self {
-        Self {
-            inner_steps,
-            steps_left: 0,
-            dim: 0,
-            snapshot: Vec::new(),
-            mean: Vec::new(),
-        }
+        Self { inner_steps, steps_left: 0, dim: 0, snapshot: Vec::new(), mean: Vec::new() }
     }
 }
 
@@ -55,14 +49,7 @@ impl<B: Belief> Update<B> for Svrg {
         }
     }
 
-    fn step(
-        &mut self,
-        _belief: &B,
-        user: usize,
-        gradient: &[f64],
-        step_size: f64,
-        point: &mut [f64],
-    ) {
+    fn step(&mut self, _belief: &B, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
         let kept = &self.snapshot[user * self.dim..][..self.dim];
         reduced_variance_step(point, step_size, gradient, kept, &self.mean);
         self.steps_left -= 1;

@@ -64,13 +64,7 @@ pub fn sgd(setup: &Setup<'_>, users: &[usize]) -> Vec<Step> {
         // x ← x − α ∇f_i(x)
         x = minus(&x, &times(alpha, &gradient));
 
-        steps.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries: t + 1,
-        });
+        steps.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries: t + 1 });
     }
     steps
 }
@@ -91,12 +85,7 @@ pub fn ogq(setup: &Setup<'_>, steps: usize) -> Vec<Step> {
         let mean_gradient = mean_of_rows(&gradients);
         let mut scores = Vec::new();
         for gradient in &gradients {
-            scores.push(expected_improvement(
-                alpha,
-                smoothness,
-                &mean_gradient,
-                gradient,
-            ));
+            scores.push(expected_improvement(alpha, smoothness, &mean_gradient, gradient));
         }
         let i = argmax(&scores);
 
@@ -107,13 +96,7 @@ pub fn ogq(setup: &Setup<'_>, steps: usize) -> Vec<Step> {
         // x ← x − α ∇f_i(x)
         x = minus(&x, &times(alpha, &gradient));
 
-        taken.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries: t + 1,
-        });
+        taken.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries: t + 1 });
     }
     taken
 }
@@ -137,14 +120,7 @@ pub fn sgq(setup: &Setup<'_>, asks: &[Ask], bonus_weight: f64) -> Vec<Step> {
         // i forced, or i = argmax_j ẼI_j + w r_j
         let i = match ask {
             Ask::Forced(user) => *user,
-            Ask::Argmax => argmax(&sgq_scores(
-                setup,
-                alpha,
-                &x,
-                &answers,
-                &asked_points,
-                bonus_weight,
-            )),
+            Ask::Argmax => argmax(&sgq_scores(setup, alpha, &x, &answers, &asked_points, bonus_weight)),
         };
 
         // ∇f_i(x)
@@ -158,13 +134,7 @@ pub fn sgq(setup: &Setup<'_>, asks: &[Ask], bonus_weight: f64) -> Vec<Step> {
         // x ← x − α ∇f_i(x)
         x = minus(&x, &times(alpha, &gradient));
 
-        steps.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries: setup.users + t + 1,
-        });
+        steps.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries: setup.users + t + 1 });
     }
     steps
 }
@@ -196,13 +166,7 @@ pub fn saga(setup: &Setup<'_>, users: &[usize]) -> Vec<Step> {
         // x ← x − α (∇f_i(x) − g̃_i + ḡ)
         x = minus(&x, &times(alpha, &direction));
 
-        steps.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries: setup.users + t + 1,
-        });
+        steps.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries: setup.users + t + 1 });
     }
     steps
 }
@@ -240,13 +204,7 @@ pub fn svrg(setup: &Setup<'_>, users: &[usize], inner_steps: usize) -> Vec<Step>
         // x ← x − α (∇f_i(x) − ∇f_i(x_snap) + ∇f(x_snap))
         x = minus(&x, &times(alpha, &direction));
 
-        steps.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries,
-        });
+        steps.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries });
     }
     steps
 }
@@ -269,14 +227,7 @@ pub fn saga_with_sgq_choice(setup: &Setup<'_>, asks: &[Ask], bonus_weight: f64) 
         // i forced, or i = argmax_j ẼI_j + w r_j
         let i = match ask {
             Ask::Forced(user) => *user,
-            Ask::Argmax => argmax(&sgq_scores(
-                setup,
-                alpha,
-                &x,
-                &answers,
-                &asked_points,
-                bonus_weight,
-            )),
+            Ask::Argmax => argmax(&sgq_scores(setup, alpha, &x, &answers, &asked_points, bonus_weight)),
         };
 
         // ∇f_i(x)
@@ -294,13 +245,7 @@ pub fn saga_with_sgq_choice(setup: &Setup<'_>, asks: &[Ask], bonus_weight: f64) 
         // x ← x − α (∇f_i(x) − g̃_i + ḡ)
         x = minus(&x, &times(alpha, &direction));
 
-        steps.push(Step {
-            user: i,
-            asked_at,
-            gradient,
-            point_after: x.clone(),
-            queries: setup.users + t + 1,
-        });
+        steps.push(Step { user: i, asked_at, gradient, point_after: x.clone(), queries: setup.users + t + 1 });
     }
     steps
 }
@@ -308,12 +253,7 @@ pub fn saga_with_sgq_choice(setup: &Setup<'_>, asks: &[Ask], bonus_weight: f64) 
 /// `EI_i = α⟨g, g_i⟩ − (α² L/2) ‖g_i‖²`, where `g` is the mean gradient and `g_i` user i's.
 ///
 /// With the true gradients at `x` this is `EI_i(x)`; with the table's, `ẼI_i`.
-pub fn expected_improvement(
-    step_size: f64,
-    mean_smoothness: f64,
-    mean_gradient: &[f64],
-    gradient: &[f64],
-) -> f64 {
+pub fn expected_improvement(step_size: f64, mean_smoothness: f64, mean_gradient: &[f64], gradient: &[f64]) -> f64 {
     let alpha = step_size;
     let l = mean_smoothness;
     alpha * dot(mean_gradient, gradient) - (alpha * alpha * l / 2.0) * dot(gradient, gradient)

@@ -25,31 +25,20 @@ where
 {
     let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0]).unwrap();
     let runs = in_parallel(trials, &AtomicBool::new(false), |trial| {
-        let settings = Settings::for_problem(vec![5.0], &toy)
-            .step_size(STEP)
-            .seed(derive_seed(11, "toy", trial));
-        let mut session =
-            Session::with_sight(method.clone(), settings, Sight::Problem(&toy)).unwrap();
+        let settings = Settings::for_problem(vec![5.0], &toy).step_size(STEP).seed(derive_seed(11, "toy", trial));
+        let mut session = Session::with_sight(method.clone(), settings, Sight::Problem(&toy)).unwrap();
         let trial = gap_curve(&mut session, &toy, QUERIES, |_, _, _| Ok(()))?;
         Ok::<_, SimulationError>(trial.gaps)
     })
     .unwrap()
     .unwrap();
     let count = trials as f64;
-    let mut curve = Curve {
-        mean: Vec::new(),
-        sem: Vec::new(),
-    };
+    let mut curve = Curve { mean: Vec::new(), sem: Vec::new() };
     for query in 0..=QUERIES as usize {
         let mean = runs.iter().map(|gaps| gaps[query]).sum::<f64>() / count;
-        let squares = runs
-            .iter()
-            .map(|gaps| (gaps[query] - mean).powi(2))
-            .sum::<f64>();
+        let squares = runs.iter().map(|gaps| (gaps[query] - mean).powi(2)).sum::<f64>();
         curve.mean.push(mean);
-        curve
-            .sem
-            .push((squares / (count - 1.0).max(1.0) / count).sqrt());
+        curve.sem.push((squares / (count - 1.0).max(1.0) / count).sqrt());
     }
     curve
 }
@@ -86,26 +75,11 @@ fn ogq_follows_the_equations() {
         };
         let best = [2.0, 1.0, -1.0, -2.0]
             .into_iter()
-            .reduce(|best, b| {
-                if improvement(b) > improvement(best) {
-                    b
-                } else {
-                    best
-                }
-            })
+            .reduce(|best, b| if improvement(b) > improvement(best) { b } else { best })
             .unwrap();
         x -= STEP * 2.0 * (x - best);
     }
-    curve.agrees_with(
-        &[
-            (10, 9.9980, 1e-4),
-            (20, 3.2637, 1e-4),
-            (40, 0.0049, 1e-4),
-            (60, 0.0004, 1e-4),
-        ],
-        1.0,
-        1.0,
-    );
+    curve.agrees_with(&[(10, 9.9980, 1e-4), (20, 3.2637, 1e-4), (40, 0.0049, 1e-4), (60, 0.0004, 1e-4)], 1.0, 1.0);
     assert_eq!(curve.queries_to(0.1), 37);
 }
 
@@ -128,10 +102,7 @@ fn sgd_matches_its_closed_form() {
         let curve = curve(trials, method::sgd());
         let mut expected = 25.0;
         for (query, (mean, sem)) in curve.mean.iter().zip(&curve.sem).enumerate() {
-            assert!(
-                (mean - expected).abs() <= 4.0 * sem + 1e-9,
-                "{mean} instead of {expected} after {query} queries"
-            );
+            assert!((mean - expected).abs() <= 4.0 * sem + 1e-9, "{mean} instead of {expected} after {query} queries");
             expected = (1.0 - 2.0 * STEP).powi(2) * expected + 4.0 * STEP * STEP * 2.5;
         }
     }

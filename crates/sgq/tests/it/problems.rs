@@ -46,15 +46,10 @@ fn keeps_its_promises(problem: &dyn Problem, random: &mut Random) {
                 let (mut above, mut below) = (x.clone(), x.clone());
                 above[k] += 1e-4;
                 below[k] -= 1e-4;
-                let slope =
-                    (problem.user_value(user, &above) - problem.user_value(user, &below)) / 2e-4;
+                let slope = (problem.user_value(user, &above) - problem.user_value(user, &below)) / 2e-4;
                 assert!((slope - exact[k]).abs() < 1e-6 * (1.0 + exact[k].abs()));
             }
-            let change: Vec<f64> = exact
-                .iter()
-                .zip(gradient(problem, user, &y))
-                .map(|(a, b)| a - b)
-                .collect();
+            let change: Vec<f64> = exact.iter().zip(gradient(problem, user, &y)).map(|(a, b)| a - b).collect();
             let apart: Vec<f64> = x.iter().zip(&y).map(|(a, b)| a - b).collect();
             let smoothness = problem.smoothness().unwrap()[user];
             assert!(norm(&change) <= smoothness * norm(&apart) * (1.0 + 1e-12));
@@ -73,9 +68,7 @@ fn quadratics_keep_their_promises() {
         let (users, dim) = (1 + random.index(8), 1 + random.index(6));
         keeps_its_promises(&random_quadratic(&mut random, users, dim).0, &mut random);
         let rows = |random: &mut Random| -> Vec<Vec<f64>> {
-            (0..users)
-                .map(|_| (0..dim).map(|_| random.unit()).collect())
-                .collect()
+            (0..users).map(|_| (0..dim).map(|_| random.unit()).collect()).collect()
         };
         let diagonal = Quadratic::diagonal(&rows(&mut random), &rows(&mut random)).unwrap();
         keeps_its_promises(&diagonal, &mut random);
@@ -88,13 +81,7 @@ fn constants_by_hand() {
     let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0]).unwrap();
     assert_eq!(toy.smoothness().unwrap(), [2.0; 4]);
     assert_eq!(toy.pl_constant(), Some(2.0));
-    assert_eq!(
-        toy.optimum(),
-        Some(&Optimum {
-            point: vec![0.0],
-            value: 2.5
-        })
-    );
+    assert_eq!(toy.optimum(), Some(&Optimum { point: vec![0.0], value: 2.5 }));
 
     // A = [2 1; 1 2] has the eigenvalues 1 and 3.
     let dense = DenseQuadratic::new(&[vec![2.0, 1.0, 1.0, 2.0]], &[vec![1.0, -1.0]]).unwrap();
@@ -106,11 +93,7 @@ fn constants_by_hand() {
 /// A direction that nobody cares about leaves f flat there: the optimum is still known, and μ is that of the rest.
 #[test]
 fn flat_directions() {
-    let diagonal = Quadratic::diagonal(
-        &[vec![1.0, 0.0], vec![3.0, 0.0]],
-        &[vec![0.0, 9.0], vec![4.0, 9.0]],
-    )
-    .unwrap();
+    let diagonal = Quadratic::diagonal(&[vec![1.0, 0.0], vec![3.0, 0.0]], &[vec![0.0, 9.0], vec![4.0, 9.0]]).unwrap();
     assert_eq!(diagonal.pl_constant(), Some(4.0));
     assert_eq!(diagonal.optimum().unwrap().point, [3.0, 0.0]);
     let dense = DenseQuadratic::new(&[vec![1.0, 1.0, 1.0, 1.0]], &[vec![2.0, 0.0]]).unwrap();
@@ -123,62 +106,20 @@ fn flat_directions() {
 #[test]
 fn bad_numbers_are_refused() {
     let nan = f64::NAN;
-    let error =
-        |curvature: &[f64], center: &[f64]| Quadratic::scalar(curvature, center).unwrap_err();
+    let error = |curvature: &[f64], center: &[f64]| Quadratic::scalar(curvature, center).unwrap_err();
     assert_eq!(error(&[], &[]), ProblemError::NoUsers);
-    assert_eq!(
-        error(&[1.0], &[1.0, 2.0]),
-        ProblemError::Users {
-            curvatures: 1,
-            centers: 2
-        }
-    );
-    assert_eq!(
-        error(&[1.0, -2.0], &[0.0; 2]),
-        ProblemError::NotConvex {
-            user: 1,
-            position: 0,
-            value: -2.0
-        }
-    );
-    assert!(matches!(
-        error(&[1.0, nan], &[0.0; 2]),
-        ProblemError::NotFinite {
-            what: "curvature",
-            user: 1,
-            ..
-        }
-    ));
+    assert_eq!(error(&[1.0], &[1.0, 2.0]), ProblemError::Users { curvatures: 1, centers: 2 });
+    assert_eq!(error(&[1.0, -2.0], &[0.0; 2]), ProblemError::NotConvex { user: 1, position: 0, value: -2.0 });
+    assert!(matches!(error(&[1.0, nan], &[0.0; 2]), ProblemError::NotFinite { what: "curvature", user: 1, .. }));
     assert_eq!(
         Quadratic::diagonal(&[vec![1.0], vec![1.0, 2.0]], &[vec![0.0], vec![0.0]]).unwrap_err(),
-        ProblemError::Length {
-            what: "curvature",
-            user: 1,
-            expected: 1,
-            found: 2
-        }
+        ProblemError::Length { what: "curvature", user: 1, expected: 1, found: 2 }
     );
-    assert_eq!(
-        Quadratic::diagonal(&[vec![]], &[vec![]]).unwrap_err(),
-        ProblemError::NoParameters { user: 0 }
-    );
+    assert_eq!(Quadratic::diagonal(&[vec![]], &[vec![]]).unwrap_err(), ProblemError::NoParameters { user: 0 });
     let dense = |a: [f64; 4]| DenseQuadratic::new(&[a.to_vec()], &[vec![0.0; 2]]).unwrap_err();
-    assert_eq!(
-        dense([1.0, 0.5, 0.4, 1.0]),
-        ProblemError::NotSymmetric {
-            user: 0,
-            row: 1,
-            column: 0
-        }
-    );
-    assert!(matches!(
-        dense([0.0, 1.0, 1.0, 0.0]),
-        ProblemError::Indefinite { user: 0, .. }
-    ));
-    assert!(matches!(
-        dense([nan, 1.0, 1.0, 0.0]),
-        ProblemError::NotFinite { .. }
-    ));
+    assert_eq!(dense([1.0, 0.5, 0.4, 1.0]), ProblemError::NotSymmetric { user: 0, row: 1, column: 0 });
+    assert!(matches!(dense([0.0, 1.0, 1.0, 0.0]), ProblemError::Indefinite { user: 0, .. }));
+    assert!(matches!(dense([nan, 1.0, 1.0, 0.0]), ProblemError::NotFinite { .. }));
 }
 
 #[test]
@@ -194,9 +135,6 @@ fn closures_make_a_problem() {
     let problem = problem
         .with_smoothness(vec![2.0; 2])
         .with_pl_constant(2.0)
-        .with_optimum(Optimum {
-            point: vec![2.0],
-            value: 1.0,
-        });
+        .with_optimum(Optimum { point: vec![2.0], value: 1.0 });
     keeps_its_promises(&problem, &mut Random::new(1, "closures"));
 }

@@ -3,8 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use sgq::{
-    AskTell, Belief, Choice, LastGradient, Method, Oracle, Problem, Random, Session, Sight, Update,
-    method,
+    AskTell, Belief, Choice, LastGradient, Method, Oracle, Problem, Random, Session, Sight, Update, method,
     simulate::{SimulationError, gap_curve, in_parallel},
 };
 
@@ -14,17 +13,11 @@ use crate::{
 };
 
 fn mean_of_rows(rows: &[Vec<f64>]) -> Vec<f64> {
-    (0..rows[0].len())
-        .map(|k| rows.iter().map(|row| row[k]).sum::<f64>() / rows.len() as f64)
-        .collect()
+    (0..rows[0].len()).map(|k| rows.iter().map(|row| row[k]).sum::<f64>() / rows.len() as f64).collect()
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| (a - b) * (a - b))
-        .sum::<f64>()
-        .sqrt()
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
 /// Lemma 2: `|EI_i − ẼI_i| ≤ r_i` for every user; Proposition 1: the regret of an argmax is at most `2 r` of the chosen.
@@ -52,47 +45,28 @@ fn lemma_2_and_proposition_1_hold_along_trajectories() {
                     })
                     .collect();
                 let belief = session.belief();
-                let errors: Vec<f64> = (0..users)
-                    .map(|user| smoothness[user] * distance(belief.point(user), x))
-                    .collect();
+                let errors: Vec<f64> =
+                    (0..users).map(|user| smoothness[user] * distance(belief.point(user), x)).collect();
                 let mean_error = errors.iter().sum::<f64>() / users as f64;
                 let mean = mean_of_rows(&truth);
-                let improvement = |user: usize| {
-                    naive::expected_improvement(step_size, mean_smoothness, &mean, &truth[user])
-                };
+                let improvement =
+                    |user: usize| naive::expected_improvement(step_size, mean_smoothness, &mean, &truth[user]);
                 let bonus = |user: usize| {
                     let held = belief.gradient(user);
-                    naive::bonus(
-                        step_size,
-                        mean_smoothness,
-                        belief.mean(),
-                        held,
-                        errors[user],
-                        mean_error,
-                    )
+                    naive::bonus(step_size, mean_smoothness, belief.mean(), held, errors[user], mean_error)
                 };
                 let best = (0..users).map(improvement).fold(f64::MIN, f64::max);
                 let rounding = 1e-12 * (1.0 + best.abs());
                 for user in 0..users {
-                    let surrogate = naive::expected_improvement(
-                        step_size,
-                        mean_smoothness,
-                        belief.mean(),
-                        belief.gradient(user),
-                    );
+                    let surrogate =
+                        naive::expected_improvement(step_size, mean_smoothness, belief.mean(), belief.gradient(user));
                     let off = (improvement(user) - surrogate).abs();
-                    assert!(
-                        off <= bonus(user) + rounding,
-                        "Lemma 2, user {user}, seed {seed}"
-                    );
+                    assert!(off <= bonus(user) + rounding, "Lemma 2, user {user}, seed {seed}");
                     largest_ratio = largest_ratio.max(off / (bonus(user) + rounding));
                 }
                 if query.explored == Some(false) {
                     let regret = best - improvement(query.user);
-                    assert!(
-                        regret <= 2.0 * bonus(query.user) + rounding,
-                        "Proposition 1, seed {seed}"
-                    );
+                    assert!(regret <= 2.0 * bonus(query.user) + rounding, "Proposition 1, seed {seed}");
                 }
             }
             problem.gradient(query.user, &query.point, &mut gradient);
@@ -112,10 +86,7 @@ fn the_mean_of_the_table_does_not_drift() {
     log_steps(&mut session, &problem, 5_000);
     let belief = session.belief();
     let rows: Vec<Vec<f64>> = (0..17).map(|user| belief.gradient(user).to_vec()).collect();
-    let scale = rows
-        .iter()
-        .flatten()
-        .fold(0.0, |scale: f64, value| scale.max(value.abs()));
+    let scale = rows.iter().flatten().fold(0.0, |scale: f64, value| scale.max(value.abs()));
     for (held, mean) in belief.mean().iter().zip(mean_of_rows(&rows)) {
         assert!((held - mean).abs() <= 1e-12 * scale);
     }
@@ -168,22 +139,13 @@ fn one_thread_and_eight_give_the_same_bits() {
     let mut random = Random::new(9, "threads");
     let (problem, start) = random_quadratic(&mut random, 9, 4);
     let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             in_parallel(64, &AtomicBool::new(false), |trial| {
                 let settings = safe_settings(&problem, start.clone()).seed(trial);
                 let mut session = Session::new(method::sgq(0.3), settings).unwrap();
                 let trial = gap_curve(&mut session, &problem, 100, |_, _, _| Ok(()))?;
-                Ok::<_, SimulationError>(
-                    trial
-                        .gaps
-                        .iter()
-                        .map(|gap| gap.to_bits())
-                        .collect::<Vec<_>>(),
-                )
+                Ok::<_, SimulationError>(trial.gaps.iter().map(|gap| gap.to_bits()).collect::<Vec<_>>())
             })
         })
         .unwrap()
@@ -204,12 +166,8 @@ fn an_interrupt_is_noticed() {
 fn a_sweep_is_shared_by_belief_and_update() {
     let mut random = Random::new(4, "sweep");
     let (problem, start) = random_quadratic(&mut random, 5, 3);
-    let method = Method::new(
-        "svrg-sgq",
-        LastGradient::new(),
-        sgq::choice::SurrogateEi::new(0.3),
-        sgq::update::Svrg::new(10),
-    );
+    let method =
+        Method::new("svrg-sgq", LastGradient::new(), sgq::choice::SurrogateEi::new(0.3), sgq::update::Svrg::new(10));
     let mut session = Session::new(method, safe_settings(&problem, start)).unwrap();
     let log = log_steps(&mut session, &problem, 11);
     assert_eq!(log[0].queries, 6);
@@ -224,10 +182,7 @@ fn shuffled_asks_everybody_once_a_round() {
     let mut random = Random::new(6, "shuffled");
     let (problem, start) = random_quadratic(&mut random, 7, 2);
     let mut session = Session::new(method::shuffled_sgd(), safe_settings(&problem, start)).unwrap();
-    let users: Vec<usize> = log_steps(&mut session, &problem, 70)
-        .iter()
-        .map(|step| step.user)
-        .collect();
+    let users: Vec<usize> = log_steps(&mut session, &problem, 70).iter().map(|step| step.user).collect();
     for round in users.chunks(7) {
         let mut sorted = round.to_vec();
         sorted.sort_unstable();
@@ -242,8 +197,7 @@ fn the_oracles_look_is_diagnostic() {
     let mut random = Random::new(8, "diagnostic");
     let (problem, start) = random_quadratic(&mut random, 6, 2);
     let settings = safe_settings(&problem, start);
-    let mut session =
-        Session::with_sight(method::ogq(), settings, Sight::Problem(&problem)).unwrap();
+    let mut session = Session::with_sight(method::ogq(), settings, Sight::Problem(&problem)).unwrap();
     // Asking twice must not look twice.
     session.ask().unwrap();
     session.ask().unwrap();

@@ -3,11 +3,7 @@
 use sgq::{AskTell, Oracle, Problem, Random, Settings, problem::DenseQuadratic};
 
 /// A problem with `A_i = M_iᵀM_i / d + 0.1·I`, whose users differ in scale and in center, and a starting point.
-pub fn random_quadratic(
-    random: &mut Random,
-    users: usize,
-    dim: usize,
-) -> (DenseQuadratic, Vec<f64>) {
+pub fn random_quadratic(random: &mut Random, users: usize, dim: usize) -> (DenseQuadratic, Vec<f64>) {
     let mut curvatures = Vec::new();
     let mut centers = Vec::new();
     for _ in 0..users {
@@ -16,9 +12,7 @@ pub fn random_quadratic(
         let mut a = vec![0.0; dim * dim];
         for row in 0..dim {
             for column in 0..=row {
-                let inner: f64 = (0..dim)
-                    .map(|k| m[k * dim + row] * m[k * dim + column])
-                    .sum();
+                let inner: f64 = (0..dim).map(|k| m[k * dim + row] * m[k * dim + column]).sum();
                 let entry = scale * (inner / dim as f64 + if row == column { 0.1 } else { 0.0 });
                 a[row * dim + column] = entry;
                 a[column * dim + row] = entry;
@@ -33,12 +27,7 @@ pub fn random_quadratic(
 
 /// A constant step well inside stability.
 pub fn safe_settings(problem: &dyn Problem, start: Vec<f64>) -> Settings {
-    let largest = problem
-        .smoothness()
-        .unwrap()
-        .iter()
-        .copied()
-        .fold(0.0, f64::max);
+    let largest = problem.smoothness().unwrap().iter().copied().fold(0.0, f64::max);
     Settings::for_problem(start, problem).step_size(0.3 / largest)
 }
 

@@ -29,19 +29,10 @@ struct Case {
 fn cases() -> impl Iterator<Item = Case> {
     (0..120).map(|seed| {
         let mut random = Random::new(seed, "reference");
-        let users = if seed % 10 == 0 {
-            1
-        } else {
-            1 + random.index(50)
-        };
+        let users = if seed % 10 == 0 { 1 } else { 1 + random.index(50) };
         let dim = 1 + random.index(20);
         let (problem, start) = random_quadratic(&mut random, users, dim);
-        let largest = problem
-            .smoothness()
-            .unwrap()
-            .iter()
-            .copied()
-            .fold(0.0, f64::max);
+        let largest = problem.smoothness().unwrap().iter().copied().fold(0.0, f64::max);
         Case {
             problem,
             start,
@@ -57,10 +48,7 @@ const DECAY: f64 = 0.01;
 impl Case {
     fn settings(&self) -> Settings {
         Settings::for_problem(self.start.clone(), &self.problem)
-            .step_size(StepSize::Decay {
-                initial: self.initial_step,
-                rate: DECAY,
-            })
+            .step_size(StepSize::Decay { initial: self.initial_step, rate: DECAY })
             .seed(self.seed)
     }
 
@@ -104,9 +92,7 @@ impl Case {
 }
 
 fn close(ours: &[f64], reference: &[f64], place: &str) {
-    let scale = reference
-        .iter()
-        .fold(1.0, |scale: f64, x| scale.max(x.abs()));
+    let scale = reference.iter().fold(1.0, |scale: f64, x| scale.max(x.abs()));
     for (x, y) in ours.iter().zip(reference) {
         assert!((x - y).abs() <= 1e-12 * scale, "{x} against {y} in {place}");
     }
@@ -148,10 +134,7 @@ fn svrg() {
             let injected = Sequence::new(case.users.clone());
             let method = Method::new("svrg", Nothing, injected, Svrg::new(inner_steps));
             let log = case.log(&mut case.session(method));
-            case.compare(
-                &log,
-                &case.naive(|setup| naive::svrg(setup, &case.users, inner_steps)),
-            );
+            case.compare(&log, &case.naive(|setup| naive::svrg(setup, &case.users, inner_steps)));
         }
     }
 }
@@ -171,10 +154,7 @@ fn sgq() {
             let choice = SurrogateEi::new(explore).bonus_weight(weight);
             let method = Method::new("sgq", LastGradient::new(), choice, Sgd);
             let log = case.log(&mut case.session(method));
-            case.compare(
-                &log,
-                &case.naive(|setup| naive::sgq(setup, &asks(&log), weight)),
-            );
+            case.compare(&log, &case.naive(|setup| naive::sgq(setup, &asks(&log), weight)));
         }
     }
 }
@@ -183,10 +163,7 @@ fn sgq() {
 fn saga_with_sgq_choice() {
     for case in cases() {
         let log = case.log(&mut case.session(method::saga_sgq(0.3)));
-        case.compare(
-            &log,
-            &case.naive(|setup| naive::saga_with_sgq_choice(setup, &asks(&log), 1.0)),
-        );
+        case.compare(&log, &case.naive(|setup| naive::saga_with_sgq_choice(setup, &asks(&log), 1.0)));
     }
 }
 
@@ -201,18 +178,10 @@ fn scores() {
         let [step, smoothness, error, mean_error] = [(); 4].map(|()| 3.0 * random.unit());
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let norm = |a: &[f64]| dot(a, a).sqrt();
-        let improvement =
-            sgq::expected_improvement(step, smoothness, dot(&mean, &gradient), norm(&gradient));
+        let improvement = sgq::expected_improvement(step, smoothness, dot(&mean, &gradient), norm(&gradient));
         let expected = naive::expected_improvement(step, smoothness, &mean, &gradient);
         assert!((improvement - expected).abs() <= 1e-12 * (1.0 + expected.abs()));
-        let bonus = sgq::bonus(
-            step,
-            smoothness,
-            norm(&mean),
-            norm(&gradient),
-            error,
-            mean_error,
-        );
+        let bonus = sgq::bonus(step, smoothness, norm(&mean), norm(&gradient), error, mean_error);
         let expected = naive::bonus(step, smoothness, &mean, &gradient, error, mean_error);
         assert!((bonus - expected).abs() <= 1e-12 * (1.0 + expected.abs()));
     }

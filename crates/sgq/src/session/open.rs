@@ -1,0 +1,113 @@
+//! Building a session: everything that can be wrong is found here, before anybody is asked anything.
+
+use super::{Session, Sight, State, StopRules};
+use crate::{Belief, Choice, Meter, Method, Random, Settings, SettingsError, Smoothness, Update, step_size::Schedule};
+
+impl<B: Belief, C: Choice<B>, U: Update<B>> Session<'static, B, C, U> {
+    /// A session for users somewhere else: it sees only the answers.
+    ///
+    /// A method that needs an oracle is refused here.
+    pub fn new(method: Method<B, C, U>, settings: Settings) -> Result<Self, SettingsError> {
+        Self::with_sight(method, settings, Sight::Blind)
+    }
+}
+
+impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
+    /// A session that can also see an oracle, or a whole problem: for simulations.
+    pub fn with_sight(
+        mut method: Method<B, C, U>,
+        settings: Settings,
+        sight: Sight<'s>,
+    ) -> Result<Self, SettingsError> {
+        let (users, dim) = (settings.users, settings.start.len());
+        if users == 0 {
+            return Err(SettingsError::NoUsers);
+        }
+        if dim == 0 {
+            return Err(SettingsError::EmptyStart);
+        }
+        if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {
+            return Err(SettingsError::Start { coordinate, value: settings.start[coordinate] });
+        }
+        check_sight(sight, users, dim)?;
+        method.choice.begin(users)?;
+        method.update.begin(users, dim)?;
+        method.belief.begin(users, dim);
+        let needs = method.choice.needs();
+        if needs.oracle && sight.oracle().is_none() {
+            return Err(SettingsError::NeedsOracle { method: method.name });
+        }
+        if needs.smoothness && settings.smoothness.is_none() {
+            return Err(SettingsError::NeedsSmoothness { method: method.name });
+        }
+        let stop_rules = StopRules::new(&settings)?;
+        if settings.gradient_tolerance.is_some() && !method.belief.wants_first_sweep() {
+            return Err(SettingsError::NeedsSurrogate { method: method.name });
+        }
+        if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
+            return Err(SettingsError::NeedsOptimum);
+        }
+        let smoothness = settings.smoothness.map(|each| Smoothness::new(each, users)).transpose()?;
+        let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
+        let schedule = Schedule::new(rule, || theory_step(&method, smoothness.as_ref(), settings.pl_constant))?;
+
+        let begins_with_sweep = method.belief.wants_first_sweep() || method.update.wants_sweep();
+        let mut session = Self::from_parts(
+            State {
+                name: method.name,
+                belief: method.belief,
+                choice: method.choice,
+                update: method.update,
+                smoothness,
+                schedule,
+                stop_rules,
+                random: Random::new(settings.seed, "choice"),
+                meter: Meter::new(users),
+                point: settings.start.into(),
+                steps: 0,
+                sweep: begins_with_sweep.then_some(0),
+                pending: None,
+                answers: Vec::new(),
+                stop: None,
+            },
+            sight,
+        );
+        session.state.stop = session.reason_to_stop();
+        Ok(session)
+    }
+}
+
+pub(super) fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
+    let Some(oracle) = sight.oracle() else {
+        return Ok(());
+    };
+    for (what, expected, found) in [("users", oracle.users(), users), ("parameters", oracle.dim(), dim)] {
+        if expected != found {
+            return Err(SettingsError::Mismatch { what, expected, found });
+        }
+    }
+    Ok(())
+}
+
+/// The largest step that the method's theorem allows.
+fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
+    method: &Method<B, C, U>,
+    smoothness: Option<&Smoothness>,
+    pl_constant: Option<f64>,
+) -> Result<f64, SettingsError> {
+    let Some(theorem) = method.update.theorem(method.choice.theorem()) else {
+        return Err(SettingsError::NoTheorem { method: method.name.clone() });
+    };
+    let missing = |missing| SettingsError::TheoryNeeds { theorem, missing };
+    let smoothness = smoothness.ok_or_else(|| missing("each user's smoothness L_i"))?;
+    let pl_constant = match pl_constant {
+        Some(value) if value > 0.0 && value.is_finite() => value,
+        Some(value) => return Err(SettingsError::PlConstant(value)),
+        None if theorem.needs_pl_constant() => {
+            return Err(missing("the Polyak-Łojasiewicz constant μ"));
+        }
+        None => f64::INFINITY,
+    };
+    let cap = theorem.step_cap(smoothness, pl_constant);
+    if cap > 0.0 { Ok(cap) } else { Err(SettingsError::NoStepAllowed { theorem, cap }) }
+}
