@@ -2,8 +2,8 @@
 //! be checked and timed against it; prints the time of a step as one line of JSON.
 //!
 //! `scan <users> <dim> <folder> [seed]` writes little-endian `f64` files without a header: `gradients` and `points`
-//! (a row of `dim` numbers for each user), `mean` and `point` (`dim` numbers), `smoothness` (a number for each user)
-//! and `step_size` (one number).
+//! (a row of `dim` numbers for each user), `mean` and `point` (`dim` numbers), `smoothness` (a number for each user),
+//! `step_size` and `chosen` (one number).
 
 #[path = "../benches/steady_state/mod.rs"]
 mod steady_state;
@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sgq::LastGradient;
+use sgq::{LastGradient, Query};
 use steady_state::Answers;
 
 const USAGE: &str = "usage: scan <users> <dim> <folder> [seed]";
@@ -79,7 +79,7 @@ impl Task {
 
         // Asking leaves the table as it is: what is written now is what the choice was made from.
         let query = session.ask()?.ok_or("the session stopped by itself")?;
-        self.write(session.belief(), &query.point, &smoothness, session.step_size())?;
+        self.write(session.belief(), &query, &smoothness, session.step_size())?;
 
         let mut times = Vec::new();
         let steps_at_once = steps_at_once(users, dim);
@@ -100,7 +100,7 @@ impl Task {
         ))
     }
 
-    fn write(&self, belief: &LastGradient, point: &[f64], smoothness: &[f64], step_size: f64) -> io::Result<()> {
+    fn write(&self, belief: &LastGradient, query: &Query, smoothness: &[f64], step_size: f64) -> io::Result<()> {
         let rows = |row: fn(&LastGradient, usize) -> &[f64]| -> Vec<f64> {
             (0..self.users).flat_map(|user| row(belief, user)).copied().collect()
         };
@@ -109,9 +109,10 @@ impl Task {
             ("gradients", &*rows(LastGradient::gradient)),
             ("points", &*rows(LastGradient::point)),
             ("mean", belief.mean()),
-            ("point", point),
+            ("point", &query.point),
             ("smoothness", smoothness),
             ("step_size", &[step_size]),
+            ("chosen", &[query.user as f64]),
         ] {
             let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
             let path = self.folder.join(name).with_extension("f64");
