@@ -5,7 +5,7 @@
 //! (a row of `dim` numbers for each user), `mean` and `point` (`dim` numbers), `smoothness` (a number for each user),
 //! `step_size` and `chosen` (one number).
 
-#[path = "../benches/steady_state/mod.rs"]
+#[path = "../benches/steady_state.rs"]
 mod steady_state;
 
 use std::{

@@ -1,8 +1,11 @@
 //! What a method believes of each user between two answers.
 
+mod table;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Part, kernel};
+use table::Table;
 
 /// What is held of the users: built from their answers, read by the choice and the update.
 ///
@@ -48,8 +51,8 @@ impl Belief for Nothing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
     dim: usize,
-    gradients: Vec<f64>,
-    points: Vec<f64>,
+    gradients: Table,
+    points: Table,
     norms: Vec<f64>,
     asked: Vec<bool>,
     unasked: usize,
@@ -65,7 +68,7 @@ impl LastGradient {
 
     /// `g̃_i`: the user's last gradient (zero before the first one).
     pub fn gradient(&self, user: usize) -> &[f64] {
-        &self.gradients[user * self.dim..][..self.dim]
+        &self.gradients.numbers()[user * self.dim..][..self.dim]
     }
 
     /// `‖g̃_i‖`.
@@ -73,9 +76,13 @@ impl LastGradient {
         self.norms[user]
     }
 
+    pub(crate) fn gradient_norms(&self) -> &[f64] {
+        &self.norms
+    }
+
     /// `x_τi`: where the user's last gradient was taken.
     pub fn point(&self, user: usize) -> &[f64] {
-        &self.points[user * self.dim..][..self.dim]
+        &self.points.numbers()[user * self.dim..][..self.dim]
     }
 
     /// `ḡ = (1/n) Σ g̃_i`.
@@ -87,14 +94,27 @@ impl LastGradient {
     pub fn error(&self, user: usize, point: &[f64], smoothness: f64) -> f64 {
         smoothness * kernel::distance_squared(self.point(user), point).sqrt()
     }
+
+    /// `ε_i` of every user, into `errors`.
+    pub(crate) fn errors(&self, point: &[f64], smoothness: &[f64], errors: &mut [f64]) {
+        kernel::distance_squared_to_rows(self.points.numbers(), point, errors);
+        for (error, smoothness) in errors.iter_mut().zip(smoothness) {
+            *error = smoothness * error.sqrt();
+        }
+    }
+
+    /// `⟨ḡ, g̃_i⟩` of every user, into `inner_products`.
+    pub(crate) fn inner_products(&self, inner_products: &mut [f64]) {
+        kernel::dot_with_rows(self.gradients.numbers(), &self.mean, inner_products);
+    }
 }
 
 impl Belief for LastGradient {
     fn begin(&mut self, users: usize, dim: usize) {
         *self = Self {
             dim,
-            gradients: vec![0.0; users * dim],
-            points: vec![0.0; users * dim],
+            gradients: Table::zeros(users * dim),
+            points: Table::zeros(users * dim),
             norms: vec![0.0; users],
             asked: vec![false; users],
             unasked: users,
@@ -109,13 +129,13 @@ impl Belief for LastGradient {
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
         let row = user * self.dim..(user + 1) * self.dim;
-        self.sum.replace(&self.gradients[row.clone()], gradient);
+        self.sum.replace(&self.gradients.numbers()[row.clone()], gradient);
         let users = self.norms.len() as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / users;
         }
-        self.gradients[row.clone()].copy_from_slice(gradient);
-        self.points[row].copy_from_slice(point);
+        self.gradients.numbers_mut()[row.clone()].copy_from_slice(gradient);
+        self.points.numbers_mut()[row].copy_from_slice(point);
         self.norms[user] = kernel::norm_squared(gradient).sqrt();
         if !self.asked[user] {
             self.asked[user] = true;

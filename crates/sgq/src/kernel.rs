@@ -4,11 +4,20 @@
 //! multiplications and additions. The result is therefore the same, bit for bit, on every processor, and the
 //! compiler is free to use whatever vector registers it finds.
 
+use std::cmp::Ordering;
+
+use pulp::{Arch, Simd, WithSimd};
+
 const LANES: usize = 16;
 
 /// `⟨a, b⟩`.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    reduce(a, b, |x, y| x * y)
+    reduce(a, b, |x, y| Product.of_numbers(x, y))
+}
+
+/// The sum of all numbers.
+pub(crate) fn sum(numbers: &[f64]) -> f64 {
+    reduce(numbers, numbers, |x, _| x)
 }
 
 /// `‖a‖²`.
@@ -18,7 +27,7 @@ pub(crate) fn norm_squared(a: &[f64]) -> f64 {
 
 /// `‖a − b‖²`.
 pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
-    reduce(a, b, |x, y| (x - y) * (x - y))
+    reduce(a, b, |x, y| SquaredDifference.of_numbers(x, y))
 }
 
 #[inline(always)]
@@ -43,6 +52,109 @@ fn reduce(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
         width /= 2;
     }
     lanes[0]
+}
+
+/// Writes `⟨row, vector⟩` of every row into `out`: the bits of [`dot`], in the widest registers at hand.
+pub(crate) fn dot_with_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
+    Arch::new().dispatch(EveryRow(rows, vector, out, Product));
+}
+
+/// Writes `‖row − vector‖²` of every row into `out`: the bits of [`distance_squared`], in the widest registers at hand.
+pub(crate) fn distance_squared_to_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
+    Arch::new().dispatch(EveryRow(rows, vector, out, SquaredDifference));
+}
+
+/// What a reduction adds up: by numbers and by registers, to the same bits.
+trait Term: Copy {
+    fn of_numbers(self, x: f64, y: f64) -> f64;
+    fn of_registers<S: Simd>(self, simd: S, x: S::f64s, y: S::f64s) -> S::f64s;
+}
+
+#[derive(Clone, Copy)]
+struct Product;
+
+impl Term for Product {
+    #[inline(always)]
+    fn of_numbers(self, x: f64, y: f64) -> f64 {
+        x * y
+    }
+
+    #[inline(always)]
+    fn of_registers<S: Simd>(self, simd: S, x: S::f64s, y: S::f64s) -> S::f64s {
+        simd.mul_f64s(x, y)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct SquaredDifference;
+
+impl Term for SquaredDifference {
+    #[inline(always)]
+    fn of_numbers(self, x: f64, y: f64) -> f64 {
+        (x - y) * (x - y)
+    }
+
+    #[inline(always)]
+    fn of_registers<S: Simd>(self, simd: S, x: S::f64s, y: S::f64s) -> S::f64s {
+        let difference = simd.sub_f64s(x, y);
+        simd.mul_f64s(difference, difference)
+    }
+}
+
+struct EveryRow<'a, T>(&'a [f64], &'a [f64], &'a mut [f64], T);
+
+impl<T: Term> WithSimd for EveryRow<'_, T> {
+    type Output = ();
+
+    // Everything below the dispatch must be inlined into it, or it is compiled for the oldest processor.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self(rows, vector, out, term) = self;
+        for (row, out) in rows.chunks_exact(vector.len()).zip(out) {
+            *out = match LANES / S::F64_LANES {
+                2 => reduce_in_registers::<S, 2>(simd, row, vector, term),
+                4 => reduce_in_registers::<S, 4>(simd, row, vector, term),
+                // Registers that every processor of its kind has: the compiler finds them by itself.
+                _ => reduce(row, vector, |x, y| term.of_numbers(x, y)),
+            };
+        }
+    }
+}
+
+/// [`reduce`] with its lanes in that many registers. What is missing at the end of a row counts as zeros, which change
+/// no sum: a lane starts at +0 and can never become −0.
+#[inline(always)]
+fn reduce_in_registers<S: Simd, const REGISTERS: usize>(simd: S, a: &[f64], b: &[f64], term: impl Term) -> f64 {
+    let (a_registers, a_rest) = S::as_simd_f64s(a);
+    let (b_registers, b_rest) = S::as_simd_f64s(b);
+    let (a_blocks, a_registers) = a_registers.as_chunks::<REGISTERS>();
+    let (b_blocks, b_registers) = b_registers.as_chunks::<REGISTERS>();
+    let mut lanes = [simd.splat_f64s(0.0); REGISTERS];
+    for (x, y) in a_blocks.iter().zip(b_blocks) {
+        for register in 0..REGISTERS {
+            let term = term.of_registers(simd, x[register], y[register]);
+            lanes[register] = simd.add_f64s(lanes[register], term);
+        }
+    }
+    let whole = a_registers.len();
+    // Over all registers with a condition, not over the remaining ones: an index unknown to the compiler would put the
+    // lanes into memory.
+    for register in 0..REGISTERS {
+        let (x, y) = match register.cmp(&whole) {
+            Ordering::Less => (a_registers[register], b_registers[register]),
+            Ordering::Equal if !a_rest.is_empty() => (simd.partial_load_f64s(a_rest), simd.partial_load_f64s(b_rest)),
+            _ => break,
+        };
+        lanes[register] = simd.add_f64s(lanes[register], term.of_registers(simd, x, y));
+    }
+    let mut width = REGISTERS / 2;
+    while width > 0 {
+        for register in 0..width {
+            lanes[register] = simd.add_f64s(lanes[register], lanes[register + width]);
+        }
+        width /= 2;
+    }
+    simd.reduce_sum_f64s(lanes[0])
 }
 
 /// `y += factor · x`.
@@ -89,6 +201,23 @@ mod tests {
             let plain_distance: f64 = a.iter().zip(&b).map(|(x, y)| (x - y).powi(2)).sum();
             assert!((dot(&a, &b) - plain_dot).abs() <= 1e-13);
             assert!((distance_squared(&a, &b) - plain_distance).abs() <= 1e-12);
+        }
+    }
+
+    #[test]
+    fn whole_tables_give_the_bits_of_single_rows() {
+        for length in 1..70 {
+            let numbers =
+                |scale: f64, count: usize| -> Vec<f64> { (0..count).map(|i| (i as f64 * scale).sin()).collect() };
+            let (rows, vector) = (numbers(0.7, 3 * length), numbers(1.3, length));
+            let (mut dots, mut distances) = ([0.0; 3], [0.0; 3]);
+            dot_with_rows(&rows, &vector, &mut dots);
+            distance_squared_to_rows(&rows, &vector, &mut distances);
+            for (index, row) in rows.chunks_exact(length).enumerate() {
+                assert_eq!(dots[index].to_bits(), dot(row, &vector).to_bits());
+                let distance = distance_squared(row, &vector);
+                assert_eq!(distances[index].to_bits(), distance.to_bits());
+            }
         }
     }
 

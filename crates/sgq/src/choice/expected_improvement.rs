@@ -57,12 +57,14 @@ pub struct SurrogateEi {
     bonus_weight: f64,
     #[serde(skip)]
     errors: Vec<f64>,
+    #[serde(skip)]
+    scores: Vec<f64>,
 }
 
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self { explore, bonus_weight: 1.0, errors: Vec::new() }
+        Self { explore, bonus_weight: 1.0, errors: Vec::new(), scores: Vec::new() }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -74,24 +76,20 @@ impl SurrogateEi {
     fn best(&mut self, scene: &Scene<'_, LastGradient>) -> Result<usize, ChoiceError> {
         let smoothness = scene.smoothness()?;
         let belief = scene.belief;
-        self.errors.clear();
-        self.errors.extend(
-            smoothness
-                .each()
-                .iter()
-                .enumerate()
-                .map(|(user, &user_smoothness)| belief.error(user, scene.point, user_smoothness)),
-        );
-        let mean_error = self.errors.iter().sum::<f64>() / scene.users as f64;
+        self.errors.resize(scene.users, 0.0);
+        self.scores.resize(scene.users, 0.0);
+        belief.errors(scene.point, smoothness.each(), &mut self.errors);
+        belief.inner_products(&mut self.scores);
+        let mean_error = kernel::sum(&self.errors) / scene.users as f64;
         let mean_norm = kernel::norm_squared(belief.mean()).sqrt();
-        let scores = self.errors.iter().enumerate().map(|(user, &error)| {
-            let gradient_norm = belief.gradient_norm(user);
-            let inner_product = kernel::dot(belief.mean(), belief.gradient(user));
-            let surrogate = expected_improvement(scene.step_size, smoothness.mean(), inner_product, gradient_norm);
+        // The scores take the place of the inner products: a loop without a comparison runs in registers.
+        let of_users = self.errors.iter().zip(belief.gradient_norms());
+        for (score, (&error, &gradient_norm)) in self.scores.iter_mut().zip(of_users) {
+            let surrogate = expected_improvement(scene.step_size, smoothness.mean(), *score, gradient_norm);
             let bonus = bonus(scene.step_size, smoothness.mean(), mean_norm, gradient_norm, error, mean_error);
-            surrogate + self.bonus_weight * bonus
-        });
-        Ok(kernel::argmax(scores))
+            *score = surrogate + self.bonus_weight * bonus;
+        }
+        Ok(kernel::argmax(self.scores.iter().copied()))
     }
 }
 
