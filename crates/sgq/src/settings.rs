@@ -157,6 +157,8 @@ impl Smoothness {
 pub enum SettingsError {
     #[error("there are no users: at least one is needed")]
     NoUsers,
+    #[error("{users} users with {dim} parameters each are more than this machine can address")]
+    TooLarge { users: usize, dim: usize },
     #[error("the starting point has no coordinates: give it one number for each parameter")]
     EmptyStart,
     #[error("coordinate {coordinate} of the starting point is {value}: it must be finite")]

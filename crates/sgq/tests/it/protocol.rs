@@ -142,6 +142,7 @@ fn senseless_settings_are_refused() {
     let start = |start: Vec<f64>, users| Settings::new(start, users).step_size(0.1);
     assert_eq!(refused(method::sgd(), start(vec![1.0], 0)), E::NoUsers);
     assert_eq!(refused(method::sgd(), start(vec![], 2)), E::EmptyStart);
+    assert_eq!(refused(method::saga(), start(vec![0.0; 2], usize::MAX)), E::TooLarge { users: usize::MAX, dim: 2 });
     assert!(matches!(refused(method::sgd(), start(vec![0.0, f64::NAN], 2)), E::Start { coordinate: 1, .. }));
     assert_eq!(refused(method::sgd(), Settings::new(vec![1.0], 2)), E::NoStepSize);
     assert_eq!(refused(method::sgd(), start(vec![1.0], 2).step_size(-0.1)), E::StepSize(-0.1));
