@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt::Write as _};
 
-use sgq::catalog::{BELIEFS, CHOICES, METHODS, PartEntry, STEP_SIZES, Setting, UPDATES};
+use sgq::catalog::{BELIEFS, CHOICES, Entry, METHODS, PartEntry, STEP_SIZES, UPDATES};
 
 use crate::{Outcome, terminal};
 
@@ -59,14 +59,14 @@ fn write_parts<Kind>(text: &mut String, title: &str, parts: &[PartEntry<Kind>]) 
     }
 }
 
-fn write_settings(text: &mut String, settings: &[Setting]) {
+fn write_settings(text: &mut String, settings: &[Entry]) {
     for setting in settings {
         let _ = writeln!(text, "  {:<15}{}: {}", "", setting.name, setting.summary);
     }
 }
 
 fn json() -> serde_json::Value {
-    let settings = |settings: &[Setting]| -> serde_json::Value {
+    let settings = |settings: &[Entry]| -> serde_json::Value {
         let pairs =
             settings.iter().map(|setting| serde_json::json!({ "name": setting.name, "summary": setting.summary }));
         pairs.collect()
@@ -91,7 +91,7 @@ fn json() -> serde_json::Value {
     })
 }
 
-fn parts<Kind>(parts: &[PartEntry<Kind>], settings: impl Fn(&[Setting]) -> serde_json::Value) -> serde_json::Value {
+fn parts<Kind>(parts: &[PartEntry<Kind>], settings: impl Fn(&[Entry]) -> serde_json::Value) -> serde_json::Value {
     let parts = parts.iter().map(|part| {
         serde_json::json!({
             "name": part.name,

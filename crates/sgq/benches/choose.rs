@@ -39,7 +39,7 @@ fn measure<B: Belief, C: Choice<B>, U: Update<B>>(
     const SEED: u64 = 1;
     let mut answers = Answers::new(dim, SEED);
     let smoothness = steady_state::smoothness(users, SEED);
-    let steady = steady_state::session(method(), smoothness, &mut answers, SEED)?.snapshot();
+    let steady = steady_state::session(method(), smoothness, &mut answers, SEED)?.snapshot()?;
     // A measurement cannot return an error: the last one waits here, and the measurement is void.
     let mut failure = Ok(());
     criterion.benchmark_group("step").bench_function(BenchmarkId::new(name, format!("n={users},d={dim}")), |bencher| {

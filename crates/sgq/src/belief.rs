@@ -23,6 +23,9 @@ pub trait Belief: Part {
     /// Takes in one user's gradient at the point where it was asked for.
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]);
 
+    /// Whether it will have a surrogate gradient.
+    fn has_surrogate(&self) -> bool;
+
     /// The belief's estimate of `∇f`, once it has one.
     fn surrogate_gradient(&self) -> Option<&[f64]>;
 }
@@ -39,6 +42,10 @@ impl Belief for Nothing {
     }
 
     fn observe(&mut self, _user: usize, _point: &[f64], _gradient: &[f64]) {}
+
+    fn has_surrogate(&self) -> bool {
+        false
+    }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
         None
@@ -67,6 +74,10 @@ impl LastGradient {
     }
 
     /// `g̃_i`: the user's last gradient (zero before the first one).
+    ///
+    /// # Panics
+    ///
+    /// Like indexing a slice, this and the other calls that take a user panic for one that does not exist.
     pub fn gradient(&self, user: usize) -> &[f64] {
         &self.gradients.numbers()[user * self.dim..][..self.dim]
     }
@@ -130,17 +141,28 @@ impl Belief for LastGradient {
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
         let row = user * self.dim..(user + 1) * self.dim;
         self.sum.replace(&self.gradients.numbers()[row.clone()], gradient);
+        self.gradients.numbers_mut()[row.clone()].copy_from_slice(gradient);
+        if !self.sum.is_finite() {
+            // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
+            self.sum = CompensatedSum::new(self.dim);
+            for gradient in self.gradients.numbers().chunks_exact(self.dim) {
+                self.sum.replace(&vec![0.0; self.dim], gradient);
+            }
+        }
         let users = self.norms.len() as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / users;
         }
-        self.gradients.numbers_mut()[row.clone()].copy_from_slice(gradient);
         self.points.numbers_mut()[row].copy_from_slice(point);
         self.norms[user] = kernel::norm_squared(gradient).sqrt();
         if !self.asked[user] {
             self.asked[user] = true;
             self.unasked -= 1;
         }
+    }
+
+    fn has_surrogate(&self) -> bool {
+        true
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
@@ -171,6 +193,10 @@ impl CompensatedSum {
             let correction = *low + (first_error + second_error);
             (*high, *low) = two_sum(total, correction);
         }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.high.iter().all(|value| value.is_finite())
     }
 
     fn get(&self, coordinate: usize) -> f64 {

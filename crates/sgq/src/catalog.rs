@@ -4,6 +4,7 @@ use crate::{
     AskTell, Belief, Choice, LastGradient, Method, Session, Settings, SettingsError, Sight, Update,
     belief::Nothing,
     choice::{OracleEi, Shuffled, SurrogateEi, Uniform},
+    session::RestoreError,
     update::{Saga, Sgd, Svrg},
 };
 
@@ -56,13 +57,29 @@ impl Recipe {
         settings: Settings,
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
-        let opening = Opening { name, settings, sight };
+        let users = settings.users;
+        self.build(name, users, Open { settings, sight })
+    }
+
+    /// Goes on from a [snapshot](Session::snapshot) of a session of this method and name.
+    pub fn restore<'s>(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        sight: Sight<'s>,
+    ) -> Result<Box<dyn AskTell + 's>, RestoreError> {
+        // The parts' settings come from the snapshot: the number of users does not matter here.
+        self.build(name, 1, Restore { bytes, sight })
+    }
+
+    /// Puts the parts together, with the belief that they need.
+    fn build<'s, S: Start<'s>>(&self, name: &str, users: usize, start: S) -> Result<Box<dyn AskTell + 's>, S::Error> {
         match self.update {
-            UpdateKind::Sgd => opening.memoryless(self.choice, Sgd),
-            UpdateKind::Saga => opening.remembering(self.choice, Saga),
+            UpdateKind::Sgd => memoryless(name, self.choice, Sgd, start),
+            UpdateKind::Saga => remembering(name, self.choice, Saga, start),
             UpdateKind::Svrg { inner_steps } => {
-                let inner_steps = inner_steps.unwrap_or(2 * opening.settings.users);
-                opening.memoryless(self.choice, Svrg::new(inner_steps))
+                let update = Svrg::new(inner_steps.unwrap_or(default_inner_steps(users)));
+                memoryless(name, self.choice, update, start)
             }
         }
     }
@@ -87,7 +104,7 @@ impl Recipe {
     }
 
     /// The settings that its parts take.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<Entry> {
         [self.choice_entry().settings, self.update_entry().settings].concat()
     }
 
@@ -97,51 +114,91 @@ impl Recipe {
     }
 }
 
-struct Opening<'n, 's> {
-    name: &'n str,
+/// Steps between SVRG's snapshots where nobody says: two rounds' worth.
+pub fn default_inner_steps(users: usize) -> usize {
+    users.saturating_mul(2)
+}
+
+/// For updates that need no memory of the users: whether there is one depends on the choice.
+fn memoryless<'s, U, S: Start<'s>>(
+    name: &str,
+    choice: ChoiceKind,
+    update: U,
+    start: S,
+) -> Result<Box<dyn AskTell + 's>, S::Error>
+where
+    U: Update<Nothing> + Update<LastGradient> + 's,
+{
+    match choice {
+        ChoiceKind::Uniform => start.start(Method::new(name, Nothing, Uniform, update)),
+        ChoiceKind::Shuffled => start.start(Method::new(name, Nothing, Shuffled::new(), update)),
+        ChoiceKind::OracleEi => start.start(Method::new(name, Nothing, OracleEi::new(), update)),
+        ChoiceKind::SurrogateEi { .. } => remembering(name, choice, update, start),
+    }
+}
+
+fn remembering<'s, U: Update<LastGradient> + 's, S: Start<'s>>(
+    name: &str,
+    choice: ChoiceKind,
+    update: U,
+    start: S,
+) -> Result<Box<dyn AskTell + 's>, S::Error> {
+    let belief = LastGradient::new();
+    match choice {
+        ChoiceKind::Uniform => start.start(Method::new(name, belief, Uniform, update)),
+        ChoiceKind::Shuffled => start.start(Method::new(name, belief, Shuffled::new(), update)),
+        ChoiceKind::OracleEi => start.start(Method::new(name, belief, OracleEi::new(), update)),
+        ChoiceKind::SurrogateEi { explore, bonus_weight } => {
+            let choice = SurrogateEi::new(explore).bonus_weight(bonus_weight);
+            start.start(Method::new(name, belief, choice, update))
+        }
+    }
+}
+
+/// Makes a session of a method whose types are known here and nowhere else.
+trait Start<'s> {
+    type Error;
+
+    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, Self::Error>
+    where
+        B: Belief + 's,
+        C: Choice<B> + 's,
+        U: Update<B> + 's;
+}
+
+struct Open<'s> {
     settings: Settings,
     sight: Sight<'s>,
 }
 
-impl<'s> Opening<'_, 's> {
-    /// For updates that need no memory of the users: whether there is one depends on the choice.
-    fn memoryless<U>(self, choice: ChoiceKind, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
-    where
-        U: Update<Nothing> + Update<LastGradient> + 's,
-    {
-        match choice {
-            ChoiceKind::Uniform => self.open(Nothing, Uniform, update),
-            ChoiceKind::Shuffled => self.open(Nothing, Shuffled::new(), update),
-            ChoiceKind::OracleEi => self.open(Nothing, OracleEi::new(), update),
-            ChoiceKind::SurrogateEi { .. } => self.remembering(choice, update),
-        }
-    }
+impl<'s> Start<'s> for Open<'s> {
+    type Error = SettingsError;
 
-    fn remembering<U>(self, choice: ChoiceKind, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
-    where
-        U: Update<LastGradient> + 's,
-    {
-        let belief = LastGradient::new();
-        match choice {
-            ChoiceKind::Uniform => self.open(belief, Uniform, update),
-            ChoiceKind::Shuffled => self.open(belief, Shuffled::new(), update),
-            ChoiceKind::OracleEi => self.open(belief, OracleEi::new(), update),
-            ChoiceKind::SurrogateEi { explore, bonus_weight } => {
-                let choice = SurrogateEi::new(explore).bonus_weight(bonus_weight);
-                self.open(belief, choice, update)
-            }
-        }
-    }
-
-    fn open<B, C, U>(self, belief: B, choice: C, update: U) -> Result<Box<dyn AskTell + 's>, SettingsError>
+    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, SettingsError>
     where
         B: Belief + 's,
         C: Choice<B> + 's,
         U: Update<B> + 's,
     {
-        let method = Method::new(self.name, belief, choice, update);
-        let session = Session::with_sight(method, self.settings, self.sight)?;
-        Ok(Box::new(session))
+        Ok(Box::new(Session::with_sight(method, self.settings, self.sight)?))
+    }
+}
+
+struct Restore<'b, 's> {
+    bytes: &'b [u8],
+    sight: Sight<'s>,
+}
+
+impl<'s> Start<'s> for Restore<'_, 's> {
+    type Error = RestoreError;
+
+    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, RestoreError>
+    where
+        B: Belief + 's,
+        C: Choice<B> + 's,
+        U: Update<B> + 's,
+    {
+        Ok(Box::new(Session::restore(method, self.bytes, self.sight)?))
     }
 }
 
@@ -168,15 +225,15 @@ pub struct PartEntry<Kind> {
     /// Its kind, with default settings.
     pub kind: Kind,
     /// The settings it takes.
-    pub settings: &'static [Setting],
+    pub settings: &'static [Entry],
 }
 
-/// A setting of a part.
+/// A name and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// What to call it in a file.
+pub struct Entry {
+    /// How it is written in a file.
     pub name: &'static str,
-    /// What it means, with its default.
+    /// What it means.
     pub summary: &'static str,
 }
 
@@ -230,12 +287,9 @@ pub const METHODS: &[MethodEntry] = &[
 ];
 
 /// The built-in beliefs. A method gets the one that its choice and its update need.
-pub const BELIEFS: &[Setting] = &[
-    Setting { name: "nothing", summary: "no memory of the users" },
-    Setting {
-        name: "last-gradient",
-        summary: "each user's last gradient, where it was taken, and the mean of them all",
-    },
+pub const BELIEFS: &[Entry] = &[
+    Entry { name: "nothing", summary: "no memory of the users" },
+    Entry { name: "last-gradient", summary: "each user's last gradient, where it was taken, and the mean of them all" },
 ];
 
 /// The built-in choices.
@@ -263,8 +317,8 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
         summary: "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients",
         kind: SURROGATE_EI,
         settings: &[
-            Setting { name: "p", summary: "probability of asking a user at random instead, in [0, 1]; default 0.3" },
-            Setting { name: "bonus", summary: "weight of the bonus, not negative; default 1, as in the paper" },
+            Entry { name: "p", summary: "probability of asking a user at random instead, in [0, 1]; default 0.3" },
+            Entry { name: "bonus", summary: "weight of the bonus, not negative; default 1, as in the paper" },
         ],
     },
 ];
@@ -282,7 +336,7 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
         name: "svrg",
         summary: "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)",
         kind: SVRG,
-        settings: &[Setting {
+        settings: &[Entry {
             name: "inner_steps",
             summary: "steps between snapshots; default 2n (the paper's experiment: 10)",
         }],
@@ -290,11 +344,11 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
 ];
 
 /// The step-size rules: how each is written in a file, and what it does.
-pub const STEP_SIZES: &[Setting] = &[
-    Setting { name: "0.015", summary: "the same at every step" },
-    Setting { name: "{ initial = 0.1, rate = 0.01 }", summary: "initial / (1 + rate·t) after t steps" },
-    Setting { name: "{ pieces = [[0, 0.1], [100, 0.01]] }", summary: "from step 0 on 0.1, from step 100 on 0.01" },
-    Setting { name: "\"theory\"", summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)" },
+pub const STEP_SIZES: &[Entry] = &[
+    Entry { name: "0.015", summary: "the same at every step" },
+    Entry { name: "{ initial = 0.1, rate = 0.01 }", summary: "initial / (1 + rate·t) after t steps" },
+    Entry { name: "{ pieces = [[0, 0.1], [100, 0.01]] }", summary: "from step 0 on 0.1, from step 100 on 0.01" },
+    Entry { name: "\"theory\"", summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)" },
 ];
 
 #[cfg(test)]

@@ -101,6 +101,9 @@ pub enum ChoiceError {
         /// How many there are.
         users: usize,
     },
+    /// Every score overflowed.
+    #[error("no user has a score that is a number: the gradients are too large; rescale the problem or start closer")]
+    NoScore,
     /// A choice reads something that its `needs` does not ask for.
     #[error("the choice reads the {0} but its `needs` does not ask for it")]
     NotAskedFor(&'static str),

@@ -177,15 +177,16 @@ pub(crate) fn mean_of_rows(rows: &[f64], mean: &mut [f64]) {
     }
 }
 
-/// The index of the largest score; the lowest one among equals. Scores that are not a number never win.
-pub(crate) fn argmax(scores: impl IntoIterator<Item = f64>) -> usize {
-    let mut best = (0, f64::NEG_INFINITY);
+/// The index of the largest score; the lowest one among equals. Scores that are not a number never win, and `None`
+/// means that there was no other.
+pub(crate) fn argmax(scores: impl IntoIterator<Item = f64>) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
     for (index, score) in scores.into_iter().enumerate() {
-        if score > best.1 {
-            best = (index, score);
+        if best.map_or(!score.is_nan(), |(_, largest)| score > largest) {
+            best = Some((index, score));
         }
     }
-    best.0
+    best.map(|(index, _)| index)
 }
 
 #[cfg(test)]
@@ -223,9 +224,10 @@ mod tests {
 
     #[test]
     fn argmax_prefers_the_lowest_index_and_skips_nan() {
-        assert_eq!(argmax([1.0, 3.0, 3.0]), 1);
-        assert_eq!(argmax([f64::NAN, 2.0, f64::NAN]), 1);
-        assert_eq!(argmax([f64::NAN, f64::NAN]), 0);
-        assert_eq!(argmax([-1.0, -1.0]), 0);
+        assert_eq!(argmax([1.0, 3.0, 3.0]), Some(1));
+        assert_eq!(argmax([f64::NAN, 2.0, f64::NAN]), Some(1));
+        assert_eq!(argmax([f64::NEG_INFINITY, f64::NAN]), Some(0));
+        assert_eq!(argmax([f64::NAN, f64::NAN]), None);
+        assert_eq!(argmax([-1.0, -1.0]), Some(0));
     }
 }

@@ -14,13 +14,13 @@
 pub mod belief;
 pub mod catalog;
 pub mod choice;
-mod expected_improvement;
 mod kernel;
 mod meter;
 pub mod method;
 mod oracle;
 pub mod problem;
 pub mod random;
+mod score;
 pub mod session;
 pub mod settings;
 pub mod simulate;
@@ -30,12 +30,12 @@ pub mod update;
 
 pub use belief::{Belief, LastGradient};
 pub use choice::{Choice, ChoiceError, Chosen, Needs, Scene};
-pub use expected_improvement::{bonus, expected_improvement};
 pub use meter::Meter;
 pub use method::{Method, Part};
 pub use oracle::Oracle;
 pub use problem::Problem;
 pub use random::Random;
+pub use score::{bonus, expected_improvement};
 pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use settings::{Settings, SettingsError, Smoothness};
 pub use step_size::StepSize;

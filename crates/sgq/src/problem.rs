@@ -78,11 +78,29 @@ pub enum ProblemError {
     )]
     Indefinite { user: usize, value: f64 },
     #[error(
-        "the curvature of user {user} is not symmetric: entry ({row}, {column}) differs from entry ({column}, {row})"
+        "the curvature of user {user} is not symmetric: entry ({row}, {column}) is {below}, entry ({column}, {row}) is {above}"
     )]
-    NotSymmetric { user: usize, row: usize, column: usize },
+    NotSymmetric { user: usize, row: usize, column: usize, below: f64, above: f64 },
+    #[error("the numbers are too large: the {what} overflows; rescale the problem")]
+    Overflow { what: &'static str },
     #[error("the eigenvalues of {of} could not be computed: rescale its entries")]
     Eigenvalues { of: String },
+}
+
+/// Refuses a problem whose constants are past what numbers can hold.
+fn check_finite(problem: &dyn Problem) -> Result<(), ProblemError> {
+    let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+    let optimum = problem.optimum();
+    for (what, fine) in [
+        ("smoothness", problem.smoothness().is_none_or(finite)),
+        ("minimiser", optimum.is_none_or(|optimum| finite(&optimum.point))),
+        ("minimum", optimum.is_none_or(|optimum| optimum.value.is_finite())),
+    ] {
+        if !fine {
+            return Err(ProblemError::Overflow { what });
+        }
+    }
+    Ok(())
 }
 
 /// Checks that every user has a curvature of one length and a center of another, all finite, and returns `(n, d)`.

@@ -84,9 +84,13 @@ mod tests {
         assert_eq!(indices, FROZEN_INDICES);
         assert_eq!(random.unit().to_bits(), FROZEN_UNIT);
         assert_eq!(derive_seed(7, "toy", 3), FROZEN_SEED);
+        let mut order = [0, 1, 2, 3, 4, 5];
+        Random::new(7, "choice").shuffle(&mut order);
+        assert_eq!(order, FROZEN_ORDER);
     }
 
     const FROZEN_INDICES: [usize; 12] = [2, 2, 3, 4, 2, 6, 4, 7, 2, 3, 1, 3];
+    const FROZEN_ORDER: [usize; 6] = [2, 0, 3, 4, 5, 1];
     const FROZEN_UNIT: u64 = 4598649039734147386;
     const FROZEN_SEED: u64 = 13314565405488089774;
 
@@ -99,6 +103,21 @@ mod tests {
         }
         // Binomial(70,000, 1/7): a standard deviation of 93.
         assert!(counts.iter().all(|count| count.abs_diff(10_000) < 5 * 93));
+    }
+
+    /// Every order of three is equally likely, the one that leaves an item in place included.
+    #[test]
+    fn shuffles_are_uniform() {
+        let mut random = Random::new(2, "test");
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..6_000 {
+            let mut order = [0, 1, 2];
+            random.shuffle(&mut order);
+            *counts.entry(order).or_insert(0u32) += 1;
+        }
+        // Binomial(6,000, 1/6): a standard deviation of 29.
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| count.abs_diff(1_000) < 5 * 29));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub use ask_tell::AskTell;
-pub use snapshot::RestoreError;
+pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
 use stop::StopRules;
 
@@ -113,6 +113,8 @@ pub struct Ticket(pub u64);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct State<B, C, U> {
     name: String,
+    /// The types of the three parts: many of them have no state that could tell them apart.
+    parts: [String; 3],
     belief: B,
     choice: C,
     update: U,
@@ -203,12 +205,14 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         state.answers.push(fingerprint(gradient));
         state.meter.bill(user);
         state.pending = None;
-        match state.sweep {
-            Some(_) => self.take_sweep_answer(user, gradient),
-            None => self.take_step(user, gradient),
+        let moved = state.sweep.is_none();
+        if moved {
+            self.take_step(user, gradient);
+        } else {
+            self.take_sweep_answer(user, gradient);
         }
         if self.state.stop.is_none() {
-            self.state.stop = self.reason_to_stop();
+            self.state.stop = self.reason_to_stop(moved);
         }
         Ok(())
     }
@@ -238,11 +242,12 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         state.sweep = state.update.wants_sweep().then_some(0);
     }
 
-    fn reason_to_stop(&self) -> Option<StopReason> {
+    /// The gap, which can be costly to compute, is only looked at where the point has moved.
+    fn reason_to_stop(&self, moved: bool) -> Option<StopReason> {
         let state = &self.state;
         state.stop_rules.reason(
             state.meter.billed(),
-            || self.sight.gap(&state.point),
+            || self.sight.gap(&state.point).filter(|_| moved),
             state.belief.surrogate_gradient(),
         )
     }

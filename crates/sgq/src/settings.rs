@@ -96,7 +96,8 @@ impl Settings {
         self
     }
 
-    /// Stops as diverged once `‖x‖` exceeds this many times `max(1, ‖x_0‖)`. By default 10⁹.
+    /// Stops as diverged once a coordinate of the point exceeds this many times the largest of the start (or 1, if that
+    /// is larger). By default 10⁹.
     pub fn divergence_limit(mut self, factor: f64) -> Self {
         self.divergence_limit = factor;
         self
@@ -118,7 +119,8 @@ pub struct Smoothness {
 }
 
 impl Smoothness {
-    pub(crate) fn new(each: Vec<f64>, users: usize) -> Result<Self, SettingsError> {
+    /// Checks the constants of that many users.
+    pub fn new(each: Vec<f64>, users: usize) -> Result<Self, SettingsError> {
         if each.len() != users {
             return Err(SettingsError::SmoothnessLength { users, found: each.len() });
         }
@@ -129,8 +131,9 @@ impl Smoothness {
         }
         let mean = each.iter().sum::<f64>() / users as f64;
         let max = each.iter().copied().fold(0.0, f64::max);
-        if max == 0.0 {
-            return Err(SettingsError::Smoothness { user: 0, value: 0.0 });
+        if max == 0.0 || mean.is_infinite() {
+            let user = each.iter().position(|value| *value == max).unwrap_or(0);
+            return Err(SettingsError::Smoothness { user, value: max });
         }
         Ok(Self { each, mean, max })
     }
@@ -166,7 +169,7 @@ pub enum SettingsError {
     #[error("{found} smoothness constants were given for {users} users: give one L_i for each")]
     SmoothnessLength { users: usize, found: usize },
     #[error(
-        "the smoothness constant of user {user} is {value}: it must be finite and not negative, and not every one may be 0"
+        "the smoothness constant of user {user} is {value}: it must not be negative, not every one may be 0, and their sum must be finite"
     )]
     Smoothness { user: usize, value: f64 },
     #[error("{method} scores users by their smoothness: give the settings each L_i")]
@@ -185,12 +188,16 @@ pub enum SettingsError {
     TheoryNeeds { theorem: Theorem, missing: &'static str },
     #[error("{theorem} allows no step at all here (its cap is {cap}): give a step size of your own")]
     NoStepAllowed { theorem: Theorem, cap: f64 },
-    #[error("the Polyak-Łojasiewicz constant is {0}: it must be positive and finite")]
-    PlConstant(f64),
+    #[error(
+        "the Polyak-Łojasiewicz constant is {value}: it must be positive, and cannot exceed the mean smoothness, {smoothness}"
+    )]
+    PlConstant { value: f64, smoothness: f64 },
     #[error("the exploration probability p is {0}: it must lie in [0, 1]")]
     Exploration(f64),
     #[error("the bonus weight is {0}: it must be finite and not negative")]
     BonusWeight(f64),
+    #[error("position {position} of the fixed sequence is user {user}, but there are only {users}: users count from 0")]
+    SequenceUser { position: usize, user: usize, users: usize },
     #[error("SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step")]
     NoInnerSteps,
     #[error(

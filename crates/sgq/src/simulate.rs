@@ -8,7 +8,7 @@ use std::{
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::{AskTell, ChoiceError, Problem, Query, StopReason, TellError};
+use crate::{AskTell, ChoiceError, Problem, Query, SettingsError, StopReason, TellError};
 
 /// What one simulated run gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,45 +44,47 @@ pub fn gap_curve(
     queries: u64,
     mut record: impl FnMut(u64, &Query, &[f64]) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
+    for (what, expected, found) in [
+        ("users", problem.users(), session.meter().billed_per_user().len()),
+        ("parameters", problem.dim(), session.point().len()),
+    ] {
+        if expected != found {
+            return Err(SettingsError::Mismatch { what, expected, found }.into());
+        }
+    }
     let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
     let length = usize::try_from(queries).unwrap_or(usize::MAX);
     let mut gradient = vec![0.0; problem.dim()];
     let mut gap = gap_at(session.point())?;
     let mut gaps = vec![gap];
-    let mut stop = StopReason::Budget { queries };
-    let mut steps = session.steps();
+    let mut stop = None;
     while gaps.len() <= length {
-        let billed = session.meter().billed();
         let Some(query) = session.ask()? else {
             break;
         };
         problem.gradient(query.user, &query.point, &mut gradient);
-        record(billed + 1, &query, &gradient)?;
-        match session.tell(query.ticket, &gradient) {
-            Ok(()) => {}
+        if !gradient.iter().all(|value| value.is_finite()) {
             // The point is finite but the gradient there is not: the objective is past what numbers can hold.
-            Err(TellError::NotFinite { .. }) => {
-                stop = StopReason::Diverged { steps };
-                break;
-            }
-            Err(error) => return Err(error.into()),
+            stop = Some(StopReason::Diverged { steps: session.steps() });
+            break;
+        }
+        record(session.queries() + 1, &query, &gradient)?;
+        let steps = session.steps();
+        session.tell(query.ticket, &gradient)?;
+        if let Some(StopReason::Diverged { .. }) = session.stop_reason() {
+            break;
         }
         if session.steps() != steps {
-            steps = session.steps();
             gap = gap_at(session.point())?;
         }
         gaps.push(gap);
     }
-    if let Some(reason) = session.stop_reason() {
-        stop = reason;
-    }
+    let stop = stop.or(session.stop_reason()).unwrap_or(StopReason::Budget { queries });
     if let StopReason::Diverged { .. } = stop {
         gap = f64::INFINITY;
-        // The answer that led out of bounds was paid for: the curve ends at it.
-        if let Some(last) = gaps.last_mut() {
-            *last = gap;
-        }
     }
+    let missing = length.saturating_add(1).saturating_sub(gaps.len());
+    gaps.try_reserve_exact(missing).map_err(|_| SimulationError::TooLong { queries })?;
     gaps.resize(length.saturating_add(1), gap);
     Ok(Trial {
         gaps,
@@ -119,6 +121,15 @@ pub enum SimulationError {
     /// The problem's optimum is not known.
     #[error("the problem's optimum is not known, so there is no gap to measure")]
     NoOptimum,
+    /// The session is not one for this problem.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The curve does not fit into memory.
+    #[error("a curve of {queries} queries does not fit into memory: ask for fewer")]
+    TooLong {
+        /// The queries asked for.
+        queries: u64,
+    },
     /// The choice failed.
     #[error(transparent)]
     Choice(#[from] ChoiceError),

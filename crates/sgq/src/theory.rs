@@ -33,7 +33,9 @@ impl Theorem {
         match *self {
             Self::UniformSgd | Self::One => pl_constant / (2.0 * mean * max),
             Self::Two { explore } => {
-                let freshness = (1.0 - (1.0 - explore / (2.0 * users)).sqrt()) / max;
+                // 1 − √(1 − q), without the cancellation.
+                let q = explore / (2.0 * users);
+                let freshness = q / (1.0 + (1.0 - q).sqrt()) / max;
                 let descent = pl_constant / (4.0 * mean * max);
                 let regret = if explore == 1.0 {
                     f64::INFINITY
@@ -77,5 +79,20 @@ mod tests {
         assert!((steep - 0.1 / 16.0).abs() < 1e-15);
         assert_eq!(cap(Theorem::Two { explore: 0.0 }), 0.0);
         assert!((cap(Theorem::Saga) - 1.0 / 6.0).abs() < 1e-15);
+    }
+
+    /// `L = 2`, `L_max = 3`, `n = 2`: a mean in the place of a maximum would show.
+    #[test]
+    fn caps_where_users_differ() {
+        let smoothness = Smoothness::new(vec![1.0, 3.0], 2).unwrap();
+        let close = |theorem: Theorem, mu: f64, cap: f64| {
+            assert!((theorem.step_cap(&smoothness, mu) - cap).abs() < 1e-15, "{theorem}");
+        };
+        close(Theorem::UniformSgd, 0.6, 0.05);
+        close(Theorem::One, 0.6, 0.05);
+        close(Theorem::Saga, 0.6, 1.0 / 9.0);
+        close(Theorem::Two { explore: 0.5 }, 1.0, 1.0 / 960.0);
+        close(Theorem::Two { explore: 1.0 }, 1.9, (1.0 - 0.75f64.sqrt()) / 3.0);
+        close(Theorem::Two { explore: 1.0 }, 0.24, 0.01);
     }
 }

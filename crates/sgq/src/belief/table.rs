@@ -1,10 +1,10 @@
 //! Memory for the n×d tables.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Numbers that begin on a cache line: loads that straddle two lines would slow the scan by a sixth.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Vec<f64>", into = "Vec<f64>")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Vec<f64>")]
 pub(super) struct Table {
     memory: Vec<f64>,
     skip: usize,
@@ -43,8 +43,8 @@ impl From<Vec<f64>> for Table {
     }
 }
 
-impl From<Table> for Vec<f64> {
-    fn from(table: Table) -> Self {
-        table.numbers().to_vec()
+impl Serialize for Table {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.numbers().serialize(serializer)
     }
 }

@@ -44,7 +44,8 @@ impl<B: Belief> Choice<B> for OracleEi {
                 kernel::norm_squared(gradient).sqrt(),
             )
         });
-        Ok(Chosen { user: kernel::argmax(scores), explored: None })
+        let user = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
+        Ok(Chosen { user, explored: None })
     }
 }
 
@@ -89,7 +90,7 @@ impl SurrogateEi {
             let bonus = bonus(scene.step_size, smoothness.mean(), mean_norm, gradient_norm, error, mean_error);
             *score = surrogate + self.bonus_weight * bonus;
         }
-        Ok(kernel::argmax(self.scores.iter().copied()))
+        kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)
     }
 }
 

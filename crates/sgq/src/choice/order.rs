@@ -66,6 +66,13 @@ impl Sequence {
 }
 
 impl<B: Belief> Choice<B> for Sequence {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        match self.users.iter().position(|user| *user >= users) {
+            Some(position) => Err(SettingsError::SequenceUser { position, user: self.users[position], users }),
+            None => Ok(()),
+        }
+    }
+
     fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let user = *self.users.get(self.next).ok_or(ChoiceError::SequenceEnded { length: self.users.len() })?;
         self.next += 1;

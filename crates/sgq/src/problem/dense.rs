@@ -2,7 +2,7 @@
 
 use faer::{Mat, Side};
 
-use super::{Optimum, Problem, ProblemError, check_shapes};
+use super::{Optimum, Problem, ProblemError, check_finite, check_shapes};
 use crate::{Oracle, kernel};
 
 /// `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, with `A_i` symmetric and positive semidefinite.
@@ -29,27 +29,22 @@ pub struct DenseQuadratic {
     optimum: Optimum,
 }
 
-/// Eigenvalues below this part of the largest one count as zero.
-const FLAT: f64 = 1e-12;
+/// Eigenvalues below this part of the largest one count as zero, and so do differences between two halves of a matrix
+/// that rounding can explain.
+const ROUNDING: f64 = 1e-12;
 
 impl DenseQuadratic {
     /// A `d × d` curvature, row by row, and a center for each user.
     pub fn new(curvatures: &[Vec<f64>], centers: &[Vec<f64>]) -> Result<Self, ProblemError> {
         let (users, dim) = check_shapes(curvatures, centers, |dim| dim * dim)?;
+        let curvatures = symmetric(curvatures, dim)?;
         let mut smoothness = Vec::with_capacity(users);
         for (user, curvature) in curvatures.iter().enumerate() {
-            for row in 0..dim {
-                for column in 0..row {
-                    if curvature[row * dim + column] != curvature[column * dim + row] {
-                        return Err(ProblemError::NotSymmetric { user, row, column });
-                    }
-                }
-            }
             let eigenvalues = matrix(curvature, dim)
                 .self_adjoint_eigenvalues(Side::Lower)
                 .map_err(|_| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })?;
             let (least, most) = (eigenvalues[0], eigenvalues[dim - 1]);
-            if least < -FLAT * most.abs() {
+            if least < -ROUNDING * most.abs() {
                 return Err(ProblemError::Indefinite { user, value: least });
             }
             smoothness.push(2.0 * most.max(0.0));
@@ -76,8 +71,29 @@ impl DenseQuadratic {
             optimum: Optimum { point: minimiser, value: 0.0 },
         };
         problem.optimum.value = problem.value(&problem.optimum.point);
+        check_finite(&problem)?;
         Ok(problem)
     }
+}
+
+/// The curvatures with their two halves averaged; a difference that rounding cannot explain is refused.
+fn symmetric(curvatures: &[Vec<f64>], dim: usize) -> Result<Vec<Vec<f64>>, ProblemError> {
+    let mut curvatures = curvatures.to_vec();
+    for (user, curvature) in curvatures.iter_mut().enumerate() {
+        let largest = curvature.iter().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
+        for row in 0..dim {
+            for column in 0..row {
+                let (below, above) = (curvature[row * dim + column], curvature[column * dim + row]);
+                if (below - above).abs() > ROUNDING * largest {
+                    return Err(ProblemError::NotSymmetric { user, row, column, below, above });
+                }
+                let mean = 0.5 * below + 0.5 * above;
+                curvature[row * dim + column] = mean;
+                curvature[column * dim + row] = mean;
+            }
+        }
+    }
+    Ok(curvatures)
 }
 
 fn matrix(entries: &[f64], dim: usize) -> Mat<f64> {
@@ -95,7 +111,7 @@ fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> 
     let mut solution = vec![0.0; dim];
     let mut least = None;
     for j in 0..dim {
-        if values[j] <= FLAT * values[dim - 1] {
+        if values[j] <= ROUNDING * values[dim - 1] {
             continue;
         }
         least = least.or(Some(values[j]));

@@ -1,6 +1,6 @@
 //! Quadratics without cross terms, the paper's scalar ones among them.
 
-use super::{Optimum, Problem, ProblemError, check_shapes};
+use super::{Optimum, Problem, ProblemError, check_finite, check_shapes};
 use crate::Oracle;
 
 /// `f_i(x) = Σ_k a_ik (x_k − b_ik)²`, with `a_ik ≥ 0`.
@@ -62,6 +62,7 @@ impl Quadratic {
             optimum: Optimum { point: minimiser, value: 0.0 },
         };
         problem.optimum.value = problem.value(&problem.optimum.point);
+        check_finite(&problem)?;
         Ok(problem)
     }
 

@@ -1,6 +1,6 @@
 //! A session whose method is only known at run time.
 
-use super::{Query, Session, StopReason, TellError, Ticket};
+use super::{Query, Session, SnapshotError, StopReason, TellError, Ticket};
 use crate::{Belief, Choice, ChoiceError, Meter, Update};
 
 /// What can be done with a session of any method: see [`Session`] for each call.
@@ -10,11 +10,12 @@ pub trait AskTell: Send {
     fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError>;
     fn name(&self) -> &str;
     fn point(&self) -> &[f64];
+    fn queries(&self) -> u64;
     fn steps(&self) -> u64;
     fn step_size(&self) -> f64;
     fn meter(&self) -> &Meter;
     fn stop_reason(&self) -> Option<StopReason>;
-    fn snapshot(&self) -> Vec<u8>;
+    fn snapshot(&self) -> Result<Vec<u8>, SnapshotError>;
 }
 
 impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
@@ -34,6 +35,10 @@ impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
         self.point()
     }
 
+    fn queries(&self) -> u64 {
+        self.queries()
+    }
+
     fn steps(&self) -> u64 {
         self.steps()
     }
@@ -50,7 +55,7 @@ impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
         self.stop_reason()
     }
 
-    fn snapshot(&self) -> Vec<u8> {
+    fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
         self.snapshot()
     }
 }

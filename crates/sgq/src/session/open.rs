@@ -1,5 +1,7 @@
 //! Building a session: everything that can be wrong is found here, before anybody is asked anything.
 
+use std::any::type_name;
+
 use super::{Session, Sight, State, StopRules};
 use crate::{Belief, Choice, Meter, Method, Random, Settings, SettingsError, Smoothness, Update, step_size::Schedule};
 
@@ -46,7 +48,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             return Err(SettingsError::NeedsSmoothness { method: method.name });
         }
         let stop_rules = StopRules::new(&settings)?;
-        if settings.gradient_tolerance.is_some() && !method.belief.wants_first_sweep() {
+        if settings.gradient_tolerance.is_some() && !method.belief.has_surrogate() {
             return Err(SettingsError::NeedsSurrogate { method: method.name });
         }
         if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
@@ -60,6 +62,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         let mut session = Self::from_parts(
             State {
                 name: method.name,
+                parts: part_names::<B, C, U>(),
                 belief: method.belief,
                 choice: method.choice,
                 update: method.update,
@@ -77,7 +80,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             },
             sight,
         );
-        session.state.stop = session.reason_to_stop();
+        session.state.stop = session.reason_to_stop(true);
         Ok(session)
     }
 }
@@ -106,8 +109,9 @@ fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
     let missing = |missing| SettingsError::TheoryNeeds { theorem, missing };
     let smoothness = smoothness.ok_or_else(|| missing("each user's smoothness L_i"))?;
     let pl_constant = match pl_constant {
-        Some(value) if value > 0.0 && value.is_finite() => value,
-        Some(value) => return Err(SettingsError::PlConstant(value)),
+        // f is smooth with at most the mean L_i, and no μ is larger than that.
+        Some(value) if value > 0.0 && value <= smoothness.mean() * (1.0 + 1e-9) => value,
+        Some(value) => return Err(SettingsError::PlConstant { value, smoothness: smoothness.mean() }),
         None if theorem.needs_pl_constant() => {
             return Err(missing("the Polyak-Łojasiewicz constant μ"));
         }
@@ -115,4 +119,12 @@ fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
     };
     let cap = theorem.step_cap(smoothness, pl_constant);
     if cap > 0.0 { Ok(cap) } else { Err(SettingsError::NoStepAllowed { theorem, cap }) }
+}
+
+/// The names of the three types without their paths, which may change from one compiler to the next.
+pub(super) fn part_names<B, C, U>() -> [String; 3] {
+    [type_name::<B>(), type_name::<C>(), type_name::<U>()].map(|name| {
+        let name = name.split('<').next().unwrap_or_default();
+        name.rsplit("::").next().unwrap_or_default().to_owned()
+    })
 }

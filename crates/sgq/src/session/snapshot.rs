@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use super::{Session, Sight, State, open::check_sight};
+use super::{
+    Session, Sight, State,
+    open::{check_sight, part_names},
+};
 use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
 
 const MAGIC: &[u8; 4] = b"sgq\x01";
@@ -17,18 +20,20 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// # use sgq::{Session, Settings, Sight, method};
     /// # let settings = Settings::new(vec![5.0], 2).step_size(0.1).budget(9);
     /// let mut session = Session::new(method::saga(), settings)?;
-    /// let bytes = session.snapshot();
+    /// let bytes = session.snapshot()?;
     /// let mut later = Session::restore(method::saga(), &bytes, Sight::Blind)?;
     /// assert_eq!(later.ask()?, session.ask()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn snapshot(&self) -> Vec<u8> {
-        // Writing to memory cannot fail unless a part's own serialisation does; `restore` then refuses the empty body.
-        let body = postcard::to_allocvec(&self.state).unwrap_or_default();
+    ///
+    /// They grow by some ten bytes with each query: an answer told twice is recognised for ever. Only a part of one's own
+    /// that cannot be serialised makes this fail.
+    pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
+        let body = postcard::to_allocvec(&self.state).map_err(|error| SnapshotError(error.to_string()))?;
         let mut bytes = MAGIC.to_vec();
         bytes.extend(checksum(&body).to_le_bytes());
         bytes.extend(body);
-        bytes
+        Ok(bytes)
     }
 
     /// Goes on from a [snapshot](Session::snapshot) of a session of the same method.
@@ -43,8 +48,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             return Err(RestoreError::Damaged);
         }
         let mismatch = || RestoreError::OtherMethod { wanted: method.name.clone() };
-        let (name, _) = postcard::take_from_bytes::<String>(body).map_err(|_| mismatch())?;
-        if name != method.name {
+        let (identity, _) = postcard::take_from_bytes::<(String, [String; 3])>(body).map_err(|_| mismatch())?;
+        if identity != (method.name.clone(), part_names::<B, C, U>()) {
             return Err(mismatch());
         }
         let (state, rest): (State<B, C, U>, _) = postcard::take_from_bytes(body).map_err(|_| mismatch())?;
@@ -72,6 +77,11 @@ fn checksum(body: &[u8]) -> u64 {
     }
     checksum.finish()
 }
+
+/// A part of the method could not be serialised.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a part of the method cannot be saved: {0}; give it plain fields")]
+pub struct SnapshotError(String);
 
 /// Why a session could not be restored.
 #[derive(Clone, Debug, PartialEq, Error)]

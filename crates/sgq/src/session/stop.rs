@@ -50,7 +50,7 @@ pub(super) struct StopRules {
     budget: Option<u64>,
     target_gap: Option<f64>,
     gradient_tolerance: Option<f64>,
-    largest_norm: f64,
+    largest_coordinate: f64,
 }
 
 impl StopRules {
@@ -66,12 +66,16 @@ impl StopRules {
                 return Err(SettingsError::Stop { name, value });
             }
         }
-        let start_norm = kernel::norm_squared(&settings.start).sqrt();
+        let largest_coordinate = settings.divergence_limit * largest(&settings.start).max(1.0);
+        if largest_coordinate.is_infinite() {
+            let value = settings.divergence_limit;
+            return Err(SettingsError::Stop { name: "divergence limit (times the start)", value });
+        }
         Ok(Self {
             budget: settings.budget,
             target_gap: settings.target_gap,
             gradient_tolerance: settings.gradient_tolerance,
-            largest_norm: settings.divergence_limit * start_norm.max(1.0),
+            largest_coordinate,
         })
     }
 
@@ -80,8 +84,7 @@ impl StopRules {
     }
 
     pub(super) fn diverged(&self, point: &[f64]) -> bool {
-        let norm = kernel::norm_squared(point).sqrt();
-        norm.is_nan() || norm > self.largest_norm
+        point.iter().any(|x| x.is_nan()) || largest(point) > self.largest_coordinate
     }
 
     /// The first condition that holds. The budget comes last, so that a target reached with the last query is seen.
@@ -107,4 +110,9 @@ impl StopRules {
         }
         self.budget.is_some_and(|budget| queries >= budget).then_some(StopReason::Budget { queries })
     }
+}
+
+/// The largest absolute value; unlike the norm it cannot overflow.
+fn largest(point: &[f64]) -> f64 {
+    point.iter().fold(0.0, |largest, x| largest.max(x.abs()))
 }

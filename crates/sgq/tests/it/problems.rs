@@ -117,8 +117,18 @@ fn bad_numbers_are_refused() {
     );
     assert_eq!(Quadratic::diagonal(&[vec![]], &[vec![]]).unwrap_err(), ProblemError::NoParameters { user: 0 });
     let dense = |a: [f64; 4]| DenseQuadratic::new(&[a.to_vec()], &[vec![0.0; 2]]).unwrap_err();
-    assert_eq!(dense([1.0, 0.5, 0.4, 1.0]), ProblemError::NotSymmetric { user: 0, row: 1, column: 0 });
+    assert_eq!(
+        dense([1.0, 0.5, 0.4, 1.0]),
+        ProblemError::NotSymmetric { user: 0, row: 1, column: 0, below: 0.4, above: 0.5 }
+    );
     assert!(matches!(dense([0.0, 1.0, 1.0, 0.0]), ProblemError::Indefinite { user: 0, .. }));
+    assert!(matches!(dense([1.7e308, 0.0, 0.0, 1.7e308]), ProblemError::Overflow { .. }));
+    assert!(matches!(error(&[1.7e308], &[1.0]), ProblemError::Overflow { what: "smoothness" }));
+    // What rounding did to a symmetric matrix is forgiven, and mended.
+    let entry = 1.0 / 3.0;
+    let rounded = [1.0, entry, entry + 1e-16, 1.0];
+    let problem = DenseQuadratic::new(&[rounded.to_vec()], &[vec![0.0; 2]]).unwrap();
+    assert!((problem.smoothness().unwrap()[0] - 2.0 * (1.0 + entry)).abs() < 1e-12);
     assert!(matches!(dense([nan, 1.0, 1.0, 0.0]), ProblemError::NotFinite { .. }));
 }
 

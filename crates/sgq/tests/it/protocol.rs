@@ -1,14 +1,14 @@
 //! Ask and tell: what is refused, and that nothing is lost by it.
 
 use sgq::{
-    Choice, ChoiceError, Chosen, LastGradient, Method, Problem, Random, Scene, Session, Settings, SettingsError, Sight,
-    StepSize, StopReason, TellError, Ticket,
+    Choice, ChoiceError, Chosen, LastGradient, Method, Oracle, Problem, Random, Scene, Session, Settings,
+    SettingsError, Sight, StepSize, StopReason, TellError, Ticket,
     belief::Nothing,
-    choice::{Sequence, SurrogateEi, Uniform},
+    choice::{Sequence, Shuffled, SurrogateEi, Uniform},
     method,
     problem::{Custom, Quadratic},
     session::RestoreError,
-    update::{Sgd, Svrg},
+    update::{Saga, Sgd},
 };
 
 fn toy() -> Quadratic {
@@ -60,7 +60,7 @@ fn an_answer_counts_once() {
         let query = session.ask().unwrap().unwrap();
         session.tell(query.ticket, &[0.25]).unwrap();
     }
-    let mut later = Session::restore(method::sgd(), &session.snapshot(), Sight::Blind).unwrap();
+    let mut later = Session::restore(method::sgd(), &session.snapshot().unwrap(), Sight::Blind).unwrap();
     assert_eq!(later.tell(first.ticket, &[6.0]), Ok(()));
     assert!(matches!(later.tell(first.ticket, &[6.5]), Err(TellError::AnsweredAlready { .. })));
     assert_eq!(later.queries(), 51);
@@ -181,7 +181,7 @@ fn an_oracle_method_needs_an_oracle_when_it_is_built() {
     assert!(matches!(refused(method::ogq(), settings()), SettingsError::NeedsOracle { .. }));
     let toy = toy();
     let session = Session::with_sight(method::ogq(), settings(), Sight::Oracle(&toy)).unwrap();
-    let blind = Session::restore(method::ogq(), &session.snapshot(), Sight::Blind);
+    let blind = Session::restore(method::ogq(), &session.snapshot().unwrap(), Sight::Blind);
     assert!(matches!(blind.unwrap_err(), RestoreError::Settings(SettingsError::NeedsOracle { .. })));
 }
 
@@ -204,14 +204,24 @@ fn the_theory_step_is_the_cap() {
     let without_mu = bare().smoothness(vec![2.0; 4]);
     assert!(matches!(refused(method::sgd(), without_mu.clone()), SettingsError::TheoryNeeds { .. }));
     assert!(Session::new(method::saga(), without_mu).is_ok());
+    let impossible_mu = bare().smoothness(vec![2.0; 4]).pl_constant(1e6);
+    assert!(matches!(refused(method::sgd(), impossible_mu), SettingsError::PlConstant { .. }));
+    let heavy = SurrogateEi::new(0.3).bonus_weight(2.0);
+    assert!(matches!(
+        refused(Method::new("heavy", LastGradient::new(), heavy, Sgd), theory()),
+        SettingsError::NoTheorem { .. }
+    ));
+    let toy = toy();
+    let ogq = Session::with_sight(method::ogq(), theory(), Sight::Problem(&toy)).unwrap();
+    assert_eq!(ogq.step_size(), 0.25);
     let bad_mu = bare().smoothness(vec![2.0; 4]).pl_constant(-2.0);
-    assert_eq!(refused(method::sgd(), bad_mu), SettingsError::PlConstant(-2.0));
+    assert_eq!(refused(method::sgd(), bad_mu), SettingsError::PlConstant { value: -2.0, smoothness: 2.0 });
 }
 
 #[test]
 fn a_damaged_snapshot_is_refused() {
     let session = Session::new(method::saga(), settings()).unwrap();
-    let bytes = session.snapshot();
+    let bytes = session.snapshot().unwrap();
     let restore = |bytes: &[u8]| Session::restore(method::saga(), bytes, Sight::Blind).unwrap_err();
     assert_eq!(restore(b""), RestoreError::NotASnapshot);
     assert_eq!(restore(b"{\"json\": true}"), RestoreError::NotASnapshot);
@@ -225,9 +235,16 @@ fn a_damaged_snapshot_is_refused() {
     }
     let other = Session::restore(method::sgd(), &bytes, Sight::Blind).unwrap_err();
     assert_eq!(other, RestoreError::OtherMethod { wanted: "sgd".into() });
-    // The same name over other parts.
-    let impostor = Method::new("saga", Nothing, Uniform, Svrg::new(3));
+    // The same name over other parts, which have no state of their own that could tell them apart.
+    let impostor = Method::new("saga", LastGradient::new(), Uniform, Sgd);
     assert!(matches!(Session::restore(impostor, &bytes, Sight::Blind).unwrap_err(), RestoreError::OtherMethod { .. }));
+    let renamed = Method::new("SAGA", LastGradient::new(), Uniform, Saga);
+    assert!(Session::restore(renamed, &bytes, Sight::Blind).is_err());
+    let other_problem = Quadratic::scalar(&[1.0; 3], &[1.0; 3]).unwrap();
+    assert!(matches!(
+        Session::restore(method::saga(), &bytes, Sight::Oracle(&other_problem)).unwrap_err(),
+        RestoreError::Settings(SettingsError::Mismatch { what: "users", expected: 3, found: 4 })
+    ));
 }
 
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -252,6 +269,123 @@ fn a_choice_of_ones_own() {
     assert_eq!(session.ask(), Err(ChoiceError::NotAskedFor("oracle")));
 }
 
+/// A session that has stopped stays stopped, and one that has not stops for the same reasons.
+#[test]
+fn stop_conditions_survive_a_restore() {
+    let toy = toy();
+    let sight = Sight::Problem(&toy);
+    let restored = |settings: Settings, queries: u64| {
+        let mut session = Session::with_sight(method::saga(), settings, sight).unwrap();
+        let mut gradient = [0.0];
+        while session.queries() < queries
+            && let Some(query) = session.ask().unwrap()
+        {
+            toy.gradient(query.user, &query.point, &mut gradient);
+            session.tell(query.ticket, &gradient).unwrap();
+        }
+        Session::restore(method::saga(), &session.snapshot().unwrap(), sight).unwrap()
+    };
+    let mut stopped = restored(settings().budget(5), 5);
+    assert_eq!(stopped.stop_reason(), Some(StopReason::Budget { queries: 5 }));
+    assert_eq!(stopped.ask().unwrap(), None);
+    let mut session = restored(settings().target_gap(0.1), 30);
+    assert!(matches!(run_to_the_end(&mut session, &toy), StopReason::TargetGap { .. }));
+    let mut session = restored(settings().gradient_tolerance(0.1), 30);
+    assert!(matches!(run_to_the_end(&mut session, &toy), StopReason::SurrogateGradient { .. }));
+    let blind = restored(settings().target_gap(0.1), 30).snapshot().unwrap();
+    assert_eq!(
+        Session::restore(method::saga(), &blind, Sight::Blind).unwrap_err(),
+        RestoreError::Settings(SettingsError::NeedsOptimum)
+    );
+}
+
+#[test]
+fn stop_conditions_are_met_exactly_and_in_order() {
+    let toy = toy();
+    // Met at the start, exactly: nobody is asked.
+    let mut session = Session::with_sight(method::sgd(), settings().target_gap(25.0), Sight::Problem(&toy)).unwrap();
+    assert_eq!(session.ask().unwrap(), None);
+    assert_eq!(session.stop_reason(), Some(StopReason::TargetGap { gap: 25.0 }));
+    // The target reached with the last query of the budget counts as reached.
+    let settings_37 = settings().target_gap(0.1).budget(37);
+    let mut session = Session::with_sight(method::ogq(), settings_37, Sight::Problem(&toy)).unwrap();
+    assert!(matches!(run_to_the_end(&mut session, &toy), StopReason::TargetGap { .. }));
+    // The start-up's mean gradient is 10, exactly.
+    let mut session = Session::new(method::saga(), settings().gradient_tolerance(10.0)).unwrap();
+    assert_eq!(run_to_the_end(&mut session, &toy), StopReason::SurrogateGradient { norm: 10.0 });
+    assert_eq!(session.queries(), 4);
+}
+
+#[test]
+fn the_divergence_limit_is_relative_to_the_start() {
+    let diverges = |start: f64, gradient: f64| {
+        let settings = Settings::new(vec![start], 1).step_size(1.0).divergence_limit(10.0);
+        let mut session = Session::new(method::sgd(), settings).unwrap();
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &[gradient]).unwrap();
+        session.stop_reason().is_some()
+    };
+    assert!(!diverges(0.0, -9.0) && diverges(0.0, -11.0));
+    assert!(!diverges(5.0, -44.0) && diverges(5.0, -46.0));
+    // Far out, where squares would overflow, it still works.
+    assert!(!diverges(1e200, 1.0) && diverges(1e200, -1e202));
+    let too_far = Settings::new(vec![1e305], 1).step_size(1.0);
+    assert!(matches!(refused(method::sgd(), too_far), SettingsError::Stop { .. }));
+}
+
+/// Every coordinate and the length tell one answer from another; the sign of a zero does not.
+#[test]
+fn answers_are_told_apart() {
+    let settings = Settings::new(vec![1.0, 2.0], 1).step_size(0.1);
+    let mut session = Session::new(method::sgd(), settings).unwrap();
+    let ticket = session.ask().unwrap().unwrap().ticket;
+    session.tell(ticket, &[3.0, 0.0]).unwrap();
+    assert_eq!(session.tell(ticket, &[3.0, -0.0]), Ok(()));
+    for other in [&[3.0, 1.0][..], &[2.0, 0.0], &[3.0], &[3.0, 0.0, 0.0]] {
+        assert_eq!(session.tell(ticket, other), Err(TellError::AnsweredAlready { ticket }));
+    }
+}
+
+/// Answers so large that their sum overflows do not poison what is believed for good.
+#[test]
+fn a_sum_that_overflowed_recovers() {
+    let settings = Settings::new(vec![0.0], 3).smoothness(vec![1.0; 3]).step_size(1e-300);
+    let mut session = Session::new(method::sgq(0.0), settings).unwrap();
+    for _ in 0..3 {
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &[1.7e308]).unwrap();
+    }
+    assert_eq!(session.ask(), Err(ChoiceError::NoScore));
+    let settings = Settings::new(vec![0.0], 2).step_size(1e-300);
+    let method = Method::new("shuffled", LastGradient::new(), Shuffled::new(), Sgd);
+    let mut session = Session::new(method, settings).unwrap();
+    for answer in [1.7e308, 1.7e308, 1.0, 2.0] {
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &[answer]).unwrap();
+    }
+    let belief = session.belief();
+    let rows = [belief.gradient(0)[0], belief.gradient(1)[0]];
+    assert!(rows.iter().all(|row| *row < 10.0), "both users were asked again");
+    assert_eq!(belief.mean(), [(rows[0] + rows[1]) / 2.0]);
+}
+
+/// The bytes of a snapshot are a promise to sessions that are already stored: whoever changes them changes the magic
+/// number too, and then this one.
+#[test]
+fn the_snapshot_format_is_frozen() {
+    let mut session = Session::new(method::sgq(0.3), settings().budget(60).seed(7)).unwrap();
+    while let Some(query) = session.ask().unwrap() {
+        let gradient = 2.0 * (query.point[0] - [2.0, 1.0, -1.0, -2.0][query.user]);
+        session.tell(query.ticket, &[gradient]).unwrap();
+    }
+    let bytes = session.snapshot().unwrap();
+    let sum = bytes.iter().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    assert_eq!((&bytes[..4], bytes.len(), sum), (&b"sgq\x01"[..], FROZEN_LENGTH, FROZEN_SUM));
+}
+
+const FROZEN_LENGTH: usize = 905;
+const FROZEN_SUM: u64 = 10287658833258957911;
+
 #[test]
 fn a_used_up_sequence_says_so() {
     let method = Method::new("fixed", Nothing, Sequence::new(vec![3, 0]), Sgd);
@@ -262,6 +396,8 @@ fn a_used_up_sequence_says_so() {
         session.tell(query.ticket, &[1.0]).unwrap();
     }
     assert_eq!(session.ask(), Err(ChoiceError::SequenceEnded { length: 2 }));
+    let method = Method::new("fixed", Nothing, Sequence::new(vec![3, 4]), Sgd);
+    assert_eq!(refused(method, settings()), SettingsError::SequenceUser { position: 1, user: 4, users: 4 });
 }
 
 /// A simulation whose gradients overflow counts as diverged, and its curve is infinite from there on.
@@ -269,10 +405,27 @@ fn a_used_up_sequence_says_so() {
 fn a_simulation_that_overflows_has_diverged() {
     let steep = Custom::new(1, 1, |_, x| x[0].exp(), |_, x, out| out[0] = x[0].exp())
         .with_optimum(sgq::problem::Optimum { point: vec![-1.0], value: 0.0 });
-    let settings = Settings::new(vec![800.0], 1).step_size(1.0);
-    let mut session = Session::new(method::sgd(), settings).unwrap();
-    let trial = sgq::simulate::gap_curve(&mut session, &steep, 5, |_, _, _| Ok(())).unwrap();
+    let settings = |start: f64| Settings::new(vec![start], 1).step_size(1.0);
+    let mut session = Session::new(method::sgd(), settings(800.0)).unwrap();
+    let mut recorded = 0;
+    let count = |_: u64, _: &sgq::Query, _: &[f64]| {
+        recorded += 1;
+        Ok(())
+    };
+    let trial = sgq::simulate::gap_curve(&mut session, &steep, 5, count).unwrap();
     assert!(matches!(trial.stop, StopReason::Diverged { .. }));
-    assert_eq!(trial.gaps.len(), 6);
+    assert_eq!((trial.gaps.len(), recorded, session.queries()), (6, 0, 0));
     assert!(trial.gaps[1..].iter().all(|gap| *gap == f64::INFINITY));
+    // One step too far: paid for, and out of bounds from then on.
+    let mut session = Session::new(method::sgd(), settings(30.0)).unwrap();
+    let trial = sgq::simulate::gap_curve(&mut session, &steep, 3, |_, _, _| Ok(())).unwrap();
+    assert_eq!((trial.gaps[0], session.queries()), (30f64.exp(), 1));
+    assert_eq!(trial.gaps[1..], [f64::INFINITY; 3]);
+    // A session for somebody else, and a curve that no machine can hold.
+    let mut session = Session::new(method::sgd(), Settings::new(vec![1.0], 4).step_size(1.0)).unwrap();
+    let error = sgq::simulate::gap_curve(&mut session, &steep, 3, |_, _, _| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("users"), "{error}");
+    let mut session = Session::new(method::sgd(), settings(1.0).budget(2)).unwrap();
+    let error = sgq::simulate::gap_curve(&mut session, &steep, u64::MAX, |_, _, _| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("memory"), "{error}");
 }

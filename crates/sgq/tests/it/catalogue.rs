@@ -1,0 +1,84 @@
+//! What the catalogue opens by name is what the constructors make.
+
+use sgq::{
+    AskTell, LastGradient, Method, Oracle, Random, Session, Settings, Sight,
+    catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
+    choice::{Shuffled, SurrogateEi},
+    method,
+    problem::DenseQuadratic,
+    update::{Saga, Sgd},
+};
+
+use crate::random_problem::{log_steps, random_quadratic, safe_settings};
+
+fn problem() -> (DenseQuadratic, Settings) {
+    let (problem, start) = random_quadratic(&mut Random::new(3, "catalogue"), 6, 3);
+    let settings = safe_settings(&problem, start).seed(5);
+    (problem, settings)
+}
+
+fn users_and_points(session: &mut dyn AskTell, problem: &dyn Oracle) -> Vec<(usize, usize, Vec<u64>)> {
+    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect();
+    log_steps(session, problem, 60).iter().map(|step| (step.user, step.queries, bits(&step.point_after))).collect()
+}
+
+#[test]
+fn every_method_is_its_constructor() {
+    let (problem, settings) = problem();
+    let sight = Sight::Problem(&problem);
+    for entry in METHODS {
+        let settings = || settings.clone();
+        let mut expected: Box<dyn AskTell + '_> = match entry.name {
+            "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight).unwrap()),
+            "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight).unwrap()),
+            "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight).unwrap()),
+            "sgq" => Box::new(Session::with_sight(method::sgq(0.3), settings(), sight).unwrap()),
+            "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight).unwrap()),
+            "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight).unwrap()),
+            "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight).unwrap()),
+            other => panic!("{other} is new: compare it here"),
+        };
+        let mut opened = entry.recipe.open(entry.name, settings(), sight).unwrap();
+        assert_eq!(
+            users_and_points(&mut *opened, &problem),
+            users_and_points(&mut *expected, &problem),
+            "{}",
+            entry.name
+        );
+    }
+}
+
+#[test]
+fn parts_keep_their_settings() {
+    let (problem, settings) = problem();
+    let check = |recipe: Recipe, expected: &mut dyn AskTell| {
+        let mut opened = recipe.open("x", settings.clone(), Sight::Blind).unwrap();
+        assert_eq!(users_and_points(&mut *opened, &problem), users_and_points(expected, &problem));
+    };
+    let choice = SurrogateEi::new(0.6).bonus_weight(5.0);
+    check(
+        Recipe { choice: ChoiceKind::SurrogateEi { explore: 0.6, bonus_weight: 5.0 }, update: UpdateKind::Sgd },
+        &mut Session::new(Method::new("x", LastGradient::new(), choice, Sgd), settings.clone()).unwrap(),
+    );
+    check(
+        Recipe { choice: ChoiceKind::Shuffled, update: UpdateKind::Saga },
+        &mut Session::new(Method::new("x", LastGradient::new(), Shuffled::new(), Saga), settings.clone()).unwrap(),
+    );
+}
+
+/// Every combination opens, and goes on from its snapshot.
+#[test]
+fn every_combination_opens_and_restores() {
+    let (problem, settings) = problem();
+    let sight = Sight::Problem(&problem);
+    for choice in CHOICES {
+        for update in UPDATES {
+            let recipe = Recipe { choice: choice.kind, update: update.kind };
+            let mut session = recipe.open("x", settings.clone(), sight).unwrap();
+            log_steps(&mut *session, &problem, 9);
+            let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight).unwrap();
+            assert_eq!(users_and_points(&mut *later, &problem), users_and_points(&mut *session, &problem));
+            assert!(recipe.restore("y", &session.snapshot().unwrap(), sight).is_err());
+        }
+    }
+}
