@@ -7,6 +7,7 @@ use sgq_bench::{
     Experiment,
     output::{Folder, write_curves},
     run::{Control, Results, run},
+    summary::Summary,
 };
 
 const FILES: [(&str, &str); 2] = [
@@ -16,18 +17,24 @@ const FILES: [(&str, &str); 2] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();
-    // A measurement cannot return an error: the last one waits here, and the measurement is void.
+    // A measurement cannot return an error: the first one waits here, and the measurement is void.
     let mut failure = Ok(());
     let mut group = criterion.benchmark_group("reproduce all");
     group.bench_function("compute", |bencher| {
-        bencher.iter(|| failure = compute().map(|runs| drop(black_box(runs))));
+        bencher.iter(|| note(&mut failure, compute().map(|runs| drop(black_box(runs)))));
     });
     group.bench_function("compute, draw and write", |bencher| {
-        bencher.iter(|| failure = compute_and_write());
+        bencher.iter(|| note(&mut failure, compute_and_write()));
     });
     group.finish();
     criterion.final_summary();
     failure
+}
+
+fn note(failure: &mut Result<(), Box<dyn Error>>, result: Result<(), Box<dyn Error>>) {
+    if failure.is_ok() {
+        *failure = result;
+    }
 }
 
 fn compute() -> Result<Vec<(Experiment, Results)>, Box<dyn Error>> {
@@ -36,7 +43,7 @@ fn compute() -> Result<Vec<(Experiment, Results)>, Box<dyn Error>> {
     let mut runs = Vec::new();
     for (file, text) in FILES {
         let experiment = Experiment::from_toml(file, text)?;
-        let results = run(&experiment, &control)?;
+        let results = run(&experiment, &control);
         runs.push((experiment, results));
     }
     Ok(runs)
@@ -45,8 +52,10 @@ fn compute() -> Result<Vec<(Experiment, Results)>, Box<dyn Error>> {
 fn compute_and_write() -> Result<(), Box<dyn Error>> {
     let place = tempfile::tempdir()?;
     let mut folder = Folder::open(place.path())?;
-    for (experiment, results) in compute()? {
-        write_curves(&mut folder, &experiment.name, false, &experiment, &results)?;
+    let runs = compute()?;
+    for (experiment, results) in &runs {
+        write_curves(&mut folder, &experiment.name, false, experiment, results)?;
     }
+    folder.write("summary.json", serde_json::to_string_pretty(&Summary::new(&runs))?)?;
     Ok(())
 }

@@ -10,5 +10,6 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod summary;
+mod trace;
 
 pub use experiment::Experiment;

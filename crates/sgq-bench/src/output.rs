@@ -4,6 +4,7 @@ use std::{
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
+    process,
 };
 
 use thiserror::Error;
@@ -11,7 +12,7 @@ use thiserror::Error;
 use crate::{
     Experiment,
     figure::{Curve, Figure, FigureError, Point},
-    run::{MethodResult, Results, file_name},
+    run::{MethodResult, Results},
 };
 
 /// A folder that results are written to. Every file is written whole or not at all.
@@ -26,7 +27,7 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self, OutputError> {
         let unwritable = |cause| OutputError::Folder { path: path.to_owned(), cause };
         fs::create_dir_all(path).map_err(unwritable)?;
-        let probe = path.join(".sgq-probe");
+        let probe = partial_path(&path.join("probe"));
         fs::write(&probe, b"").map_err(unwritable)?;
         fs::remove_file(&probe).map_err(unwritable)?;
         Ok(Self { path: path.to_owned(), written: Vec::new() })
@@ -35,7 +36,7 @@ impl Folder {
     /// Writes a file.
     pub fn write(&mut self, name: &str, contents: impl AsRef<[u8]>) -> Result<(), OutputError> {
         let path = self.path.join(name);
-        let partial = self.path.join(format!("{name}.partial"));
+        let partial = partial_path(&path);
         let result = fs::write(&partial, contents).and_then(|()| fs::rename(&partial, &path));
         if let Err(cause) = result {
             let _ = fs::remove_file(&partial);
@@ -64,16 +65,33 @@ impl Folder {
     }
 }
 
+/// A name as a file can bear it: only what no file system objects to.
+pub fn file_name(name: &str) -> String {
+    let kept = |c: char| c.is_alphanumeric() || " =+-_.,()".contains(c);
+    let name: String = name.chars().map(|c| if kept(c) { c } else { '_' }).collect();
+    match name.trim_matches(['.', ' ']) {
+        "" => "_".into(),
+        trimmed => trimmed.into(),
+    }
+}
+
+/// Where a file is written until it is whole; runs side by side do not get into each other's way.
+pub(crate) fn partial_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", process::id()));
+    path.with_file_name(name)
+}
+
 /// Writes an experiment's curves as CSV, and a figure for each problem, under names that begin with `stem`.
 ///
-/// Returns the figures as SVG, in the order of the problems. Without a finished method nothing is written.
+/// Returns the figures as SVG, each with its problem's name. Where no method is finished, nothing is written.
 pub fn write_curves(
     folder: &mut Folder,
     stem: &str,
     with_problem: bool,
     experiment: &Experiment,
     results: &Results,
-) -> Result<Vec<String>, OutputError> {
+) -> Result<Vec<(String, String)>, OutputError> {
     if results.rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -81,12 +99,15 @@ pub fn write_curves(
     folder.write(&format!("{stem}.csv"), csv)?;
     let mut svgs = Vec::new();
     for problem in &experiment.problems {
+        if results.rows.iter().all(|row| row.problem != problem.name) {
+            continue;
+        }
         let name = match experiment.problems.len() {
             1 => stem.to_owned(),
             _ => format!("{stem}-{}", file_name(&problem.name)),
         };
         let figure = figure(experiment, results, &problem.name);
-        svgs.push(folder.write_figure(&name, &figure)?);
+        svgs.push((problem.name.clone(), folder.write_figure(&name, &figure)?));
     }
     Ok(svgs)
 }
@@ -129,10 +150,22 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
     Figure {
         title: experiment.title_on(problem),
         x_label: "queries".into(),
-        y_label: format!("objective gap, mean of {} trials", experiment.trials),
+        y_label: match experiment.trials {
+            1 => "objective gap, one trial".into(),
+            trials => format!("objective gap, mean of {trials} trials"),
+        },
         curves: curves.collect(),
-        y_range: experiment.gap_axis,
+        y_range: experiment.gap_axis.or_else(|| axis_without_outliers(results, problem)),
     }
+}
+
+/// Curves that go far above their start leave the figure at the top, rather than squeeze all others into a corner.
+fn axis_without_outliers(results: &Results, problem: &str) -> Option<(f64, f64)> {
+    let rows = || results.rows.iter().filter(|row| row.problem == problem);
+    let top = 100.0 * rows().filter_map(|row| row.gap_mean.first()).copied().fold(0.0, f64::max);
+    let gaps = || rows().flat_map(|row| &row.gap_mean).copied().filter(|gap| *gap > 0.0);
+    let lowest = gaps().fold(f64::INFINITY, f64::min);
+    gaps().any(|gap| gap > top).then_some((lowest, top)).filter(|(low, high)| low < high)
 }
 
 /// Why results could not be written.
@@ -175,10 +208,50 @@ mod tests {
         let mut folder = Folder::open(place.path()).unwrap();
         folder.write("a.csv", "old").unwrap();
         // A folder in the way of the partial file makes the write fail.
-        fs::create_dir(place.path().join("a.csv.partial")).unwrap();
+        fs::create_dir(partial_path(&place.path().join("a.csv"))).unwrap();
         assert!(matches!(folder.write("a.csv", "new"), Err(OutputError::File { .. })));
         assert_eq!(fs::read_to_string(place.path().join("a.csv")).unwrap(), "old");
         assert_eq!(folder.written(), ["a.csv"]);
+    }
+
+    fn row(problem: &str, method: &str, gap_mean: Vec<f64>) -> MethodResult {
+        MethodResult {
+            problem: problem.into(),
+            method: method.into(),
+            oracle: false,
+            step_size: 0.1,
+            gap_sem: vec![0.0; gap_mean.len()],
+            gap_mean,
+            queries_to_target: Vec::new(),
+            diverged: 0,
+            billed_per_user: Vec::new(),
+            diagnostic: 0,
+        }
+    }
+
+    #[test]
+    fn curves_are_written_with_their_problem() {
+        let rows = [row("a,b", "M", vec![2.0]), row("c", "N", vec![1e-7])];
+        assert_eq!(
+            curves_csv(&rows, true),
+            "problem,method,queries,gap_mean,gap_sem\n\"a,b\",M,0,2.0,0.0\nc,N,0,1e-7,0.0\n"
+        );
+    }
+
+    #[test]
+    fn a_curve_that_blows_up_does_not_set_the_axis() {
+        let calm = row("p", "calm", vec![10.0, 1.0, 0.1]);
+        let wild = row("p", "wild", vec![10.0, 1e9, f64::INFINITY]);
+        let axis = |rows: Vec<MethodResult>| axis_without_outliers(&Results { rows, ..Results::default() }, "p");
+        assert_eq!(axis(vec![calm.clone(), wild.clone()]), Some((0.1, 1000.0)));
+        assert_eq!(axis(vec![calm, row("other", "wild", vec![1.0, 1e9])]), None);
+    }
+
+    #[test]
+    fn names_become_harmless_file_names() {
+        assert_eq!(file_name("SGQ p=0.1"), "SGQ p=0.1");
+        assert_eq!(file_name("../a\\b:c"), "_a_b_c");
+        assert_eq!(file_name(".."), "_");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Experiment, run::Results};
+use crate::{Experiment, run::Results, summary::readable};
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {
@@ -16,6 +16,8 @@ pub struct Section<'a> {
     pub svg: String,
     /// What the numbers say, in a sentence.
     pub headline: Option<String>,
+    /// What a reader must know before believing them.
+    pub notes: Vec<String>,
 }
 
 impl Section<'_> {
@@ -59,17 +61,10 @@ fn write_section(page: &mut String, section: &Section<'_>) {
     if let Some(headline) = &section.headline {
         let _ = writeln!(page, "<p>{}</p>", escaped(headline));
     }
-    if !results.unfinished.is_empty() {
-        let _ = writeln!(
-            page,
-            "<p class=\"warning\">Interrupted: {} did not finish and is left out.</p>",
-            escaped(&results.unfinished.join(", "))
-        );
-    }
     page.push_str(&section.svg);
     page.push_str("<div class=\"table\"><table>\n<tr><th>queries to reach a gap of</th>");
     for target in &experiment.targets {
-        let _ = write!(page, "<th>{target}</th>");
+        let _ = write!(page, "<th>{}</th>", readable(*target));
     }
     page.push_str("<th>gap at the end</th></tr>\n");
     for row in rows() {
@@ -88,10 +83,13 @@ fn write_section(page: &mut String, section: &Section<'_>) {
     }
     let _ = writeln!(
         page,
-        "</table></div>\n<p>First number of billed queries at which the mean gap over {} trials is at or below the \
-         target; bands show one standard error. Seed {}.</p>",
+        "</table></div>\n<p>First number of billed queries at which the mean gap is at or below the target; bands show \
+         one standard error. Trials: {}. Seed: {}.</p>",
         experiment.trials, experiment.seed
     );
+    for note in &section.notes {
+        let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(note));
+    }
     if rows().any(|row| row.oracle) {
         page.push_str(
             "<p>An oracle looks at every user's gradient before each query and pays for one: a yardstick, \
@@ -102,4 +100,47 @@ fn write_section(page: &mut String, section: &Section<'_>) {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::MethodResult;
+
+    #[test]
+    fn names_are_escaped_and_divergence_is_shown() {
+        let text = "budget = 1\nstep_size = 1\n[[problem]]\nname = \"p\"\nkind = \"quadratic\"\ncurvature = [1]\n\
+                    center = [0]\nstart = 3\n[[method]]\nname = \"a<b>&\"\nmethod = \"sgd\"\n";
+        let experiment = Experiment::from_toml("x.toml", text).unwrap();
+        let row = MethodResult {
+            problem: "p".into(),
+            method: "a<b>&".into(),
+            oracle: false,
+            step_size: 1.0,
+            gap_mean: vec![9.0, f64::INFINITY],
+            gap_sem: vec![0.0, f64::NAN],
+            queries_to_target: vec![Some(0), None],
+            diverged: 2,
+            billed_per_user: vec![1],
+            diagnostic: 0,
+        };
+        let results = Results { rows: vec![row], ..Results::default() };
+        let section = Section {
+            experiment: &experiment,
+            results: &results,
+            problem: "p",
+            svg: "<svg></svg>".into(),
+            headline: Some("x < y".into()),
+            notes: vec!["mind & see".into()],
+        };
+        let page = html("A \"title\"", &[section]);
+        for expected in [
+            "<h1>A &quot;title&quot;</h1>",
+            "<td>a&lt;b&gt;&amp;</td><td>0</td><td>–</td><td>2 diverged</td>",
+            "<p>x &lt; y</p>",
+            "<p class=\"warning\">mind &amp; see</p>",
+        ] {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+    }
 }

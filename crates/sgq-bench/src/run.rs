@@ -1,9 +1,8 @@
 //! Running an experiment.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    io,
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -17,20 +16,36 @@ use thiserror::Error;
 use crate::{
     Experiment,
     experiment::{NamedMethod, NamedProblem},
+    output::file_name,
     statistics::{CurveMean, first_at_most},
+    trace::{Trace, prepare_folder},
 };
 
-/// Trials that run side by side before their curves are folded into the mean: it bounds the memory, and being the
-/// same on every machine it keeps the result the same too.
-const BLOCK: u64 = 64;
+/// Trials that run side by side before their curves are folded into the mean: few enough to bound the memory, and the
+/// same on every machine, which keeps the result the same too.
+fn block_size(budget: u64) -> u64 {
+    const GAPS_IN_MEMORY: u64 = 16_000_000;
+    (GAPS_IN_MEMORY / (budget + 1)).clamp(2, 64)
+}
 
 /// What an experiment gave: one row for each finished method on each problem.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Results {
     /// The finished ones, in the order of the file.
     pub rows: Vec<MethodResult>,
-    /// Methods that an interrupt kept from finishing.
-    pub unfinished: Vec<String>,
+    /// What an interrupt, or a failure, kept from finishing.
+    pub unfinished: Vec<Unfinished>,
+    /// What went wrong on the way; everything finished before is in `rows`.
+    pub failure: Option<RunError>,
+}
+
+/// A method on a problem that did not finish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unfinished {
+    /// The problem's name.
+    pub problem: String,
+    /// The method's name.
+    pub method: String,
 }
 
 /// One method on one problem.
@@ -59,9 +74,9 @@ pub struct MethodResult {
 }
 
 impl MethodResult {
-    /// The method's name with a warning where it is only a yardstick.
+    /// The method's name, with a warning where it is only a yardstick: it pays for what it asks, not for what it sees.
     pub fn label(&self) -> String {
-        if self.oracle { format!("{} (oracle, not billed)", self.method) } else { self.method.clone() }
+        if self.oracle { format!("{} (oracle, looks not billed)", self.method) } else { self.method.clone() }
     }
 }
 
@@ -76,27 +91,37 @@ pub struct Control<'a> {
 }
 
 /// Runs every method on every problem.
-pub fn run(experiment: &Experiment, control: &Control<'_>) -> Result<Results, RunError> {
+pub fn run(experiment: &Experiment, control: &Control<'_>) -> Results {
     let mut results = Results::default();
     for problem in &experiment.problems {
         let trace = match control.trace {
             Some(folder) if experiment.problems.len() > 1 => Some(folder.join(file_name(&problem.name))),
             folder => folder.map(Path::to_owned),
         };
+        if let (Some(folder), None) = (&trace, &results.failure)
+            && let Err(error) = prepare_folder(folder)
+        {
+            results.failure = Some(RunError { place: format!("problem {:?}", problem.name), cause: error.into() });
+        }
         for method in &experiment.methods {
+            let unfinished = Unfinished { problem: problem.name.clone(), method: method.name.clone() };
+            if results.failure.is_some() {
+                results.unfinished.push(unfinished);
+                continue;
+            }
             let cell = Cell { experiment, problem, method, trace: trace.as_deref(), control };
-            let trials = cell.run().map_err(|cause| RunError {
-                method: method.name.clone(),
-                problem: problem.name.clone(),
-                cause,
-            })?;
-            match trials {
-                Some(row) => results.rows.push(row),
-                None => results.unfinished.push(method.name.clone()),
+            match cell.run() {
+                Ok(Some(row)) => results.rows.push(row),
+                Ok(None) => results.unfinished.push(unfinished),
+                Err(cause) => {
+                    let place = format!("method {:?} on problem {:?}", method.name, problem.name);
+                    results.failure = Some(RunError { place, cause });
+                    results.unfinished.push(unfinished);
+                }
             }
         }
     }
-    Ok(results)
+    results
 }
 
 /// One method on one problem.
@@ -112,15 +137,13 @@ impl Cell<'_> {
     /// All trials; `None` after an interrupt.
     fn run(&self) -> Result<Option<MethodResult>, TrialError> {
         let Self { experiment, problem, method, .. } = *self;
-        if let Some(folder) = self.trace {
-            fs::create_dir_all(folder)?;
-        }
         let mut curve = CurveMean::default();
         let mut diverged = 0;
         let mut billed_per_user = vec![0; problem.problem.users()];
         let mut diagnostic = 0;
-        for first in (0..experiment.trials).step_by(BLOCK as usize) {
-            let block = BLOCK.min(experiment.trials - first);
+        let block_size = block_size(experiment.budget);
+        for first in (0..experiment.trials).step_by(block_size as usize) {
+            let block = block_size.min(experiment.trials - first);
             let trials = in_parallel(block, self.control.interrupt, |offset| {
                 let trial = self.run_trial(first + offset)?;
                 (self.control.on_trial)();
@@ -183,69 +206,12 @@ impl Cell<'_> {
     }
 }
 
-/// One line of a trace: a billed query.
-#[derive(Serialize)]
-struct TraceLine<'a> {
-    queries: u64,
-    user: usize,
-    explored: Option<bool>,
-    point: &'a [f64],
-    gradient: &'a [f64],
-}
-
-/// Every billed query of one trial, a line each. The file gets its name once it is whole.
-struct Trace {
-    path: PathBuf,
-    partial: PathBuf,
-    writer: BufWriter<File>,
-}
-
-impl Trace {
-    fn create(folder: &Path, method: &str, trial: u64) -> io::Result<Self> {
-        let name = format!("{}-{trial}.jsonl", file_name(method));
-        let path = folder.join(&name);
-        let partial = folder.join(name + ".partial");
-        let writer = BufWriter::new(File::create(&partial)?);
-        Ok(Self { path, partial, writer })
-    }
-
-    fn record(&mut self, queries: u64, query: &Query, gradient: &[f64]) -> io::Result<()> {
-        let line = TraceLine { queries, user: query.user, explored: query.explored, point: &query.point, gradient };
-        serde_json::to_writer(&mut self.writer, &line)?;
-        self.writer.write_all(b"\n")
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()?;
-        fs::rename(&self.partial, &self.path)
-    }
-}
-
-impl Drop for Trace {
-    /// Leaves no half-written trial behind; after `finish` there is nothing to remove.
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.partial);
-    }
-}
-
-/// A name as a file can bear it: only what no file system objects to.
-pub fn file_name(name: &str) -> String {
-    let kept = |c: char| c.is_alphanumeric() || " =+-_.,()".contains(c);
-    let name: String = name.chars().map(|c| if kept(c) { c } else { '_' }).collect();
-    match name.trim_matches(['.', ' ']) {
-        "" => "_".into(),
-        trimmed => trimmed.into(),
-    }
-}
-
 /// Why an experiment could not be run to its end.
 #[derive(Debug, Error)]
-#[error("method {method:?} on problem {problem:?}: {cause}")]
+#[error("{place}: {cause}")]
 pub struct RunError {
-    /// The method's name.
-    pub method: String,
-    /// The problem's name.
-    pub problem: String,
+    /// Where it happened, in words.
+    pub place: String,
     /// What went wrong.
     #[source]
     pub cause: TrialError,

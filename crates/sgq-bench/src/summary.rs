@@ -3,13 +3,13 @@
 use serde::{Serialize, Serializer};
 use sgq::{
     StepSize,
-    catalog::{ChoiceKind, UpdateKind},
+    catalog::{ChoiceKind, UpdateKind, default_inner_steps},
 };
 
 use crate::{
     Experiment,
-    experiment::NamedMethod,
-    run::{MethodResult, Results},
+    experiment::{NamedMethod, NamedProblem},
+    run::{MethodResult, Results, Unfinished},
 };
 
 /// What `summary.json` holds.
@@ -34,7 +34,7 @@ pub struct ExperimentSummary {
     targets: Vec<f64>,
     problems: Vec<ProblemSummary>,
     results: Vec<MethodSummary>,
-    unfinished: Vec<String>,
+    unfinished: Vec<Unfinished>,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,7 +101,12 @@ impl ExperimentSummary {
             oracle: row.oracle,
             settings: Pairs(settings_of(experiment, row)),
             queries_to_gap: Pairs(
-                experiment.targets.iter().map(f64::to_string).zip(row.queries_to_target.iter().copied()).collect(),
+                experiment
+                    .targets
+                    .iter()
+                    .map(|gap| readable(*gap))
+                    .zip(row.queries_to_target.iter().copied())
+                    .collect(),
             ),
             final_gap_mean: row.gap_mean.last().copied().filter(|gap| gap.is_finite()),
             final_gap_sem: row.gap_sem.last().copied().filter(|sem| sem.is_finite()),
@@ -129,7 +134,8 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
     let Some(method) = experiment.methods.iter().find(|m| m.name == row.method) else {
         return Vec::new();
     };
-    let mut settings = part_settings(method);
+    let users = row.billed_per_user.len();
+    let mut settings = part_settings(method, users);
     let rule = match &method.step_size {
         StepSize::Constant(size) => (*size).into(),
         StepSize::Theory => serde_json::json!({ "theory": row.step_size }),
@@ -142,7 +148,7 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
     settings
 }
 
-fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
+fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json::Value)> {
     let recipe = &method.recipe;
     let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
     if let ChoiceKind::SurrogateEi { explore, bonus_weight } = recipe.choice {
@@ -151,7 +157,7 @@ fn part_settings(method: &NamedMethod) -> Vec<(String, serde_json::Value)> {
     }
     settings.push(("update".into(), recipe.update_entry().name.into()));
     if let UpdateKind::Svrg { inner_steps } = recipe.update {
-        settings.push(("inner_steps".into(), inner_steps.into()));
+        settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
     }
     settings
 }
@@ -176,13 +182,136 @@ pub fn headline(experiment: &Experiment, results: &Results, problem: &str, targe
     };
     let real = ranked(false);
     let ((queries, first), others) = real.split_first()?;
-    let mut sentence = format!("{first} reaches {gap} with {queries} queries");
+    if *queries == 0 {
+        // The start is already there: nothing to compare.
+        return None;
+    }
+    let mut sentence = format!("{first} reaches {} with {queries} queries", readable(gap));
     for (queries, method) in others {
         sentence += &format!(", {method} with {queries}");
+    }
+    let late: Vec<&str> = rows
+        .iter()
+        .filter(|row| !row.oracle && row.queries_to_target[index].is_none())
+        .map(|row| &*row.method)
+        .collect();
+    if !late.is_empty() {
+        sentence += &format!("; not within {}: {}", experiment.budget, late.join(", "));
     }
     sentence.push('.');
     for (queries, method) in ranked(true) {
         sentence += &format!(" (The oracle {method}, which sees every gradient: {queries}.)");
     }
     Some(sentence)
+}
+
+/// What a reader must know of the results on one problem before believing them.
+pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem) -> Vec<String> {
+    let mut notes = Vec::new();
+    for row in results.rows.iter().filter(|row| row.problem == problem.name) {
+        if row.diverged > 0 {
+            notes.push(format!("{}: {} of {} trials diverged.", row.method, row.diverged, experiment.trials));
+        }
+        let method = experiment.methods.iter().find(|method| method.name == row.method);
+        if let Some(cap) = method.and_then(|method| experiment.step_cap(problem, method))
+            && row.step_size > cap
+        {
+            notes.push(format!(
+                "{}: no theorem covers its step size, {:.3e}; the largest that one allows here is {cap:.3e}.",
+                row.method, row.step_size
+            ));
+        }
+    }
+    let unfinished = results.unfinished.iter().filter(|unfinished| unfinished.problem == problem.name);
+    notes.extend(unfinished.map(|unfinished| format!("{}: not finished, and left out.", unfinished.method)));
+    notes
+}
+
+/// A number as short as a reader likes it; it reads back as the same number.
+pub fn readable(number: f64) -> String {
+    if (1e-4..1e6).contains(&number) { number.to_string() } else { format!("{number:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment(extra: &str) -> Experiment {
+        let text = format!(
+            "budget = 9\ntrials = 2\ntargets = [0.1, 5, 1, 5]\nstep_size = 0.2\n[[problem]]\nname = \"p\"\n\
+             kind = \"quadratic\"\ncurvature = [1, 1]\ncenter = [0, 1]\nstart = 3\n{extra}"
+        );
+        Experiment::from_toml("x.toml", &text).unwrap()
+    }
+
+    fn row(method: &str, oracle: bool, queries_to_target: &[Option<usize>]) -> MethodResult {
+        MethodResult {
+            problem: "p".into(),
+            method: method.into(),
+            oracle,
+            step_size: 0.2,
+            gap_mean: vec![9.0],
+            gap_sem: vec![0.0],
+            queries_to_target: queries_to_target.to_vec(),
+            diverged: 0,
+            billed_per_user: vec![4, 5],
+            diagnostic: 0,
+        }
+    }
+
+    const METHODS: &str = "[[method]]\nmethod = \"sgd\"\n[[method]]\nmethod = \"ogq\"\n\
+                           [[method]]\nmethod = \"svrg\"\nstep_size = { initial = 0.3, rate = 0.7 }\n";
+
+    #[test]
+    fn targets_fall_and_do_not_repeat() {
+        assert_eq!(experiment(METHODS).targets, [5.0, 1.0, 0.1]);
+    }
+
+    #[test]
+    fn the_sentence_names_everybody() {
+        let experiment = experiment(METHODS);
+        let rows = vec![
+            row("sgd", false, &[Some(2), Some(7), None]),
+            row("ogq", true, &[Some(1), Some(2), Some(3)]),
+            row("svrg", false, &[Some(3), Some(4), Some(8)]),
+        ];
+        let results = Results { rows, ..Results::default() };
+        assert_eq!(
+            headline(&experiment, &results, "p", None).unwrap(),
+            "svrg reaches 1 with 4 queries, sgd with 7. (The oracle ogq, which sees every gradient: 2.)"
+        );
+        assert_eq!(
+            headline(&experiment, &results, "p", Some(0.1)).unwrap(),
+            "svrg reaches 0.1 with 8 queries; not within 9: sgd. (The oracle ogq, which sees every gradient: 3.)"
+        );
+        assert_eq!(headline(&experiment, &results, "p", Some(0.3)), None);
+        let at_once = Results { rows: vec![row("sgd", false, &[Some(0); 3])], ..Results::default() };
+        assert_eq!(headline(&experiment, &at_once, "p", None), None);
+    }
+
+    #[test]
+    fn settings_are_those_used() {
+        let experiment = experiment(METHODS);
+        let settings = settings_of(&experiment, &row("svrg", false, &[None; 3]));
+        assert_eq!(
+            serde_json::to_string(&Pairs(settings)).unwrap(),
+            r#"{"choice":"uniform","update":"svrg","inner_steps":4,"step_size":{"initial":0.3,"rate":0.7}}"#
+        );
+        let sgd = experiment.methods.iter().find(|method| method.name == "sgd").unwrap();
+        assert_eq!(sgd.step_size, StepSize::Constant(0.2));
+    }
+
+    #[test]
+    fn a_step_past_its_theorem_is_noted() {
+        let experiment = experiment("[[method]]\nmethod = \"sgq\"\nbonus = 1\n");
+        let results = Results { rows: vec![row("sgq", false, &[None; 3])], ..Results::default() };
+        let notes = notes(&experiment, &results, &experiment.problems[0]);
+        assert_eq!(notes.len(), 1);
+        assert!(notes[0].contains("no theorem covers its step size, 2.000e-1"), "{notes:?}");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!([0.05, 10.0, 1e-300, 5e7].map(readable), ["0.05", "10", "1e-300", "5e7"]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    io,
     path::Path,
     process,
     sync::atomic::{AtomicBool, Ordering},
@@ -13,7 +14,7 @@ use sgq_bench::{
     output::{Folder, write_curves},
     report::{self, Section},
     run::{Control, Results, run},
-    summary::{Summary, headline},
+    summary::{Summary, headline, notes},
 };
 
 use crate::{Outcome, terminal};
@@ -84,93 +85,105 @@ impl Job<'_> {
         let mut runs = Vec::new();
         let mut figures = Vec::new();
         for experiment in experiments {
-            let results = self.run_one(&experiment, trace.as_deref(), interrupt)?;
+            let results = self.run_one(&experiment, trace.as_deref(), interrupt);
             let (stem, with_problem) = match self.files {
                 Files::NamedByExperiment => (&*experiment.name, false),
                 Files::Curves => ("curves", true),
             };
-            let svgs = write_curves(&mut folder, stem, with_problem, &experiment, &results)?;
-            figures.push(svgs);
+            figures.push(write_curves(&mut folder, stem, with_problem, &experiment, &results)?);
             runs.push((experiment, results));
         }
 
-        if runs.iter().all(|(_, results)| results.rows.is_empty()) {
-            terminal::complain("interrupted before any method was finished: nothing was written");
-            return Ok(Outcome::Interrupted);
-        }
         let mut sections = Vec::new();
-        for ((experiment, results), svgs) in runs.iter().zip(figures) {
-            for (problem, svg) in experiment.problems.iter().zip(svgs) {
-                let problem = &problem.name;
+        for ((experiment, results), figures) in runs.iter().zip(figures) {
+            for (problem, svg) in figures {
+                let Some(problem) = experiment.problems.iter().find(|other| other.name == problem) else {
+                    continue;
+                };
                 sections.push(Section {
                     experiment,
                     results,
-                    problem,
+                    problem: &problem.name,
                     svg,
-                    headline: headline(experiment, results, problem, self.headline_gap),
+                    headline: headline(experiment, results, &problem.name, self.headline_gap),
+                    notes: notes(experiment, results, problem),
                 });
             }
         }
         let summary = Summary::new(&runs);
-        let json = serde_json::to_string_pretty(&summary)? + "\n";
-        folder.write("summary.json", &json)?;
-        folder.write("report.html", report::html(self.title, &sections))?;
-        if self.options.json {
-            terminal::say(json.trim_end());
+        if !sections.is_empty() {
+            let json = serde_json::to_string_pretty(&summary)? + "\n";
+            folder.write("summary.json", &json)?;
+            folder.write("report.html", report::html(self.title, &sections))?;
+            if self.options.json {
+                terminal::say(json.trim_end())?;
+            }
+            if self.options.talks() {
+                print(&sections, &folder, self.trace)?;
+            }
         }
-        if self.options.talks() {
-            print(&sections, &folder, self.trace);
+        if let Some(failure) = runs.iter().find_map(|(_, results)| results.failure.as_ref()) {
+            return Err(format!("{failure}{}", self.what_is_left(&runs)).into());
         }
-        if !summary.interrupted {
-            return Ok(Outcome::Done);
+        if summary.interrupted {
+            terminal::complain(&format!("interrupted{}", self.what_is_left(&runs)));
+            return Ok(Outcome::Interrupted);
         }
-        let missing: Vec<String> = runs
-            .iter()
-            .filter(|(_, results)| !results.unfinished.is_empty())
-            .map(|(experiment, results)| format!("{} of {}", results.unfinished.join(", "), experiment.name))
-            .collect();
-        terminal::complain(&format!(
-            "interrupted: what was finished is in {}; not finished and left out: {}",
-            self.out.display(),
-            missing.join("; ")
-        ));
-        Ok(Outcome::Interrupted)
+        Ok(Outcome::Done)
     }
 
-    fn run_one(
-        &self,
-        experiment: &Experiment,
-        trace: Option<&Path>,
-        interrupt: &AtomicBool,
-    ) -> Result<Results, Box<dyn Error>> {
-        let bar = terminal::progress(&experiment.name, experiment, self.options.quiet);
-        let results = run(experiment, &Control { interrupt, on_trial: &|| bar.inc(1), trace });
-        if interrupt.load(Ordering::Relaxed) {
-            bar.abandon();
-        } else {
-            bar.finish();
+    /// What was finished before it ended early, and what was not.
+    fn what_is_left(&self, runs: &[(Experiment, Results)]) -> String {
+        let mut missing = Vec::new();
+        for (experiment, results) in runs {
+            for unfinished in &results.unfinished {
+                let on = match experiment.problems.len() {
+                    1 => String::new(),
+                    _ => format!(" on {}", unfinished.problem),
+                };
+                missing.push(format!("{}{on} of {}", unfinished.method, experiment.name));
+            }
         }
-        Ok(results?)
+        let finished = if runs.iter().all(|(_, results)| results.rows.is_empty()) {
+            "no method was finished, and no results were written".to_owned()
+        } else {
+            format!("what was finished is in {}", self.out.display())
+        };
+        format!(": {finished}; not finished and left out: {}", missing.join(", "))
+    }
+
+    fn run_one(&self, experiment: &Experiment, trace: Option<&Path>, interrupt: &AtomicBool) -> Results {
+        let hidden = self.options.quiet || interrupt.load(Ordering::Relaxed);
+        let bar = terminal::progress(&experiment.name, experiment, hidden);
+        let results = run(experiment, &Control { interrupt, on_trial: &|| bar.inc(1), trace });
+        if results.unfinished.is_empty() {
+            bar.finish();
+        } else {
+            bar.abandon();
+        }
+        results
     }
 }
 
-fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) {
+fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<()> {
     for section in sections {
         let table = terminal::table(section.experiment, section.results, section.problem);
-        terminal::say(&format!("\n  {}\n{table}", section.title()));
-        if let Some(headline) = &section.headline {
-            terminal::say(&format!("\n  {headline}"));
+        terminal::say(&format!("\n  {}\n{table}", section.title()))?;
+        if section.headline.is_some() || !section.notes.is_empty() {
+            terminal::say("")?;
+        }
+        for line in section.headline.iter().chain(&section.notes) {
+            terminal::say(&format!("  {line}"))?;
         }
     }
     let mut written = folder.written().join(" ");
     if trace {
         written += " trace/";
     }
-    let place = folder.path().display();
-    terminal::say(&format!("\n  written to {place}: {written}"));
+    terminal::say(&format!("\n  written to {}: {written}", folder.path().display()))
 }
 
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+/// A flag that Ctrl-C, or being told to terminate, sets; a second one ends the program at once.
 fn interrupt_flag() -> Result<&'static AtomicBool, ctrlc::Error> {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| {

@@ -6,7 +6,7 @@ mod reproduce;
 mod run;
 mod terminal;
 
-use std::{error::Error, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -48,12 +48,8 @@ fn main() -> ExitCode {
         // What a shell reports for a program that Ctrl-C ended.
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            terminal::complain(&describe(&*error));
+            terminal::complain(&format!("error: {error}"));
             ExitCode::from(2)
         }
     }
-}
-
-fn describe(error: &dyn Error) -> String {
-    format!("error: {error}")
 }

@@ -21,12 +21,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
-        terminal::say(&serde_json::to_string_pretty(&json())?);
+        terminal::say(&serde_json::to_string_pretty(&json())?)?;
     } else if args.quiet {
         let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-        terminal::say(&names.join("\n"));
+        terminal::say(&names.join("\n"))?;
     } else {
-        terminal::say(text().trim_end());
+        terminal::say(text().trim_end())?;
     }
     Ok(Outcome::Done)
 }

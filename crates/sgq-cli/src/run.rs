@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sgq_bench::{Experiment, run::file_name};
+use sgq_bench::{Experiment, output::file_name};
 
 use crate::{
     Outcome,

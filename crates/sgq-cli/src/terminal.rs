@@ -6,11 +6,17 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use sgq_bench::{Experiment, run::Results};
+use sgq_bench::{Experiment, run::Results, summary::readable};
 
-/// Prints a result. A reader that has gone away (`sgq methods | head`) is no error.
-pub fn say(text: &str) {
-    let _ = writeln!(io::stdout().lock(), "{text}");
+/// Prints a result. A reader that has gone away (`sgq methods | head`) is no error; a full disk is.
+pub fn say(text: &str) -> io::Result<()> {
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let message = format!("cannot write the result to the standard output: {error}");
+            Err(io::Error::new(error.kind(), message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints a message that is not a result.
@@ -19,9 +25,9 @@ pub fn complain(text: &str) {
 }
 
 /// A progress bar over the trials of an experiment; none where nobody is watching.
-pub fn progress(name: &str, experiment: &Experiment, quiet: bool) -> ProgressBar {
+pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBar {
     let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(runs * experiment.trials), target);
     let style = ProgressStyle::with_template("  {prefix}  {bar:24} {percent:>3}%  {seconds}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
@@ -46,8 +52,7 @@ fn counted(count: usize, noun: &str) -> String {
 /// Queries to each target, a line for each method.
 pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> String {
     let heading = "queries to reach a gap of".to_owned();
-    let mut lines = vec![(heading, experiment.targets.iter().map(f64::to_string).collect())];
-    let mut notes = Vec::new();
+    let mut lines = vec![(heading, experiment.targets.iter().map(|gap| readable(*gap)).collect())];
     for row in results.rows.iter().filter(|row| row.problem == problem) {
         let cells: Vec<String> = row
             .queries_to_target
@@ -55,20 +60,16 @@ pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> Strin
             .map(|queries| queries.map_or("–".to_owned(), |queries| queries.to_string()))
             .collect();
         lines.push((row.label(), cells));
-        if row.diverged > 0 {
-            notes.push(format!("  {}: {} of {} trials diverged", row.method, row.diverged, experiment.trials));
-        }
     }
     let width = |text: &String| text.chars().count();
     let first = lines.iter().map(|line| width(&line.0)).max().unwrap_or(0);
     let others = lines.iter().flat_map(|line| &line.1).map(width).max().unwrap_or(0);
-    let mut text: Vec<String> = lines
+    let text: Vec<String> = lines
         .iter()
         .map(|(name, cells)| {
             let cells: String = cells.iter().map(|cell| format!("  {cell:>others$}")).collect();
             format!("  {name:<first$}{cells}")
         })
         .collect();
-    text.extend(notes);
     text.join("\n")
 }

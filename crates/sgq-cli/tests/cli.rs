@@ -99,7 +99,7 @@ fn reproduce_writes_both_figures() {
             }
         }
         assert_eq!(lines.next(), None);
-        assert!(read_text(out.join(format!("{name}.svg"))).contains("OGQ (oracle, not billed)"));
+        assert!(read_text(out.join(format!("{name}.svg"))).contains("OGQ (oracle, looks not billed)"));
         assert!(read(out.join(format!("{name}.png"))).starts_with(b"\x89PNG\r\n\x1a\n"));
     }
 
@@ -110,6 +110,15 @@ fn reproduce_writes_both_figures() {
     for reference in ["src=", "href=", "@import", "url(http"] {
         assert!(!report.contains(reference), "{reference}");
     }
+
+    // What no theorem covers is said, in the terminal and in the report.
+    for place in [&stdout, &report] {
+        assert!(place.contains("SGQ: no theorem covers its step size, 1.500e-2"), "{place}");
+    }
+    let billed: Vec<u64> = serde_json::from_value(fig1["results"][4]["billed_per_user"].clone()).unwrap();
+    assert_eq!(billed.iter().sum::<u64>(), 200 * 400);
+    // SVRG's snapshots alone ask everybody 29 times a trial.
+    assert!(billed.iter().all(|count| (12_000..28_000).contains(count)), "{billed:?}");
 
     let sgq = queries_to(&fig1, "SGQ", "0.1");
     assert!(stdout.contains(&format!("SGQ reaches 0.1 with {sgq} queries")), "{stdout}");
@@ -307,6 +316,21 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         ("[1, 1]", "[1, -1]", "x.toml:9: `curvature` of problem \"toy\": the curvature of user 1 is -1"),
         ("[1, 1]", "[]", "x.toml:9: `curvature` of problem \"toy\": 0 users have a curvature but 2 a center"),
         ("[1, 1]", "[1, \"one\"]", "x.toml:9: `curvature` of problem \"toy\": expected numbers"),
+        (
+            "[1, 1]",
+            "[[[1], [1]], [[1]]]",
+            "x.toml:9: `curvature` of problem \"toy\": the curvature of user 0 is not a square matrix: 2 rows",
+        ),
+        (
+            "[1, 1]",
+            "[[[1, 0, 0, 1]], [[1]]]",
+            "x.toml:9: `curvature` of problem \"toy\": the curvature of user 0 is not",
+        ),
+        ("[1, 1]", "[0, 0]", "x.toml:9: `curvature` of problem \"toy\": every number is 0"),
+        ("[1, 1]", "[1.7e308, 1]", "x.toml:9: `curvature` of problem \"toy\": the numbers are too large"),
+        ("start = 5", "start = 1e200", "x.toml:11: `start` of problem \"toy\": the objective there is too large"),
+        ("\"A\"", "\"\"", "x.toml:14: `name` of method \"\": a name has 1 to 80 characters"),
+        ("\"A\"", "\"a\\tb\"", "x.toml:14: `name` of method \"a\\tb\": a name has 1 to 80 characters"),
         ("quadratic", "cubic", "x.toml:8: `kind` of problem \"toy\": there is no problem \"cubic\""),
         ("trials = 3", "trials = 0", "x.toml:3: `trials`: 0 is not between 1 and"),
         ("budget = 30", "budget = -30", "x.toml:2: `budget`: expected a whole number"),
@@ -471,7 +495,7 @@ fn ctrl_c_leaves_what_was_finished() {
         .unwrap();
     // Once the second method has begun its trace, the first one is finished.
     let begun = Instant::now();
-    let second = place.path().join("o/trace/sgq-0.jsonl.partial");
+    let second = place.path().join(format!("o/trace/sgq-0.jsonl.{}.partial", child.id()));
     while !second.exists() {
         assert!(begun.elapsed() < Duration::from_secs(120), "the second method never began");
         sleep(Duration::from_millis(20));
@@ -484,11 +508,90 @@ fn ctrl_c_leaves_what_was_finished() {
     assert!(stderr.contains(expected), "{stderr}");
     let out = place.path().join("o");
     assert_eq!(summary(&out)["interrupted"], true);
-    assert_eq!(summary(&out)["experiments"][0]["unfinished"][0], "sgq");
+    assert_eq!(summary(&out)["experiments"][0]["unfinished"][0]["method"], "sgq");
+    assert_eq!(summary(&out)["experiments"][0]["unfinished"][0]["problem"], "toy");
     let csv = read_text(out.join("curves.csv"));
     assert!(csv.lines().skip(1).all(|line| line.starts_with("toy,sgd,")));
     assert!(out.join("trace/sgd-1.jsonl").exists() && !second.exists());
-    assert!(read_text(out.join("report.html")).contains("Interrupted: sgq did not finish"));
+    assert!(read_text(out.join("report.html")).contains("sgq: not finished, and left out."));
+}
+
+#[cfg(unix)]
+#[test]
+fn being_terminated_is_an_interrupt_too() {
+    use std::{thread::sleep, time::Duration};
+    let file = GOOD.replace("budget = 30", "budget = 20_000").replace("trials = 3", "trials = 500_000");
+    let place = folder_with("x.toml", &file);
+    let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
+        .args(["run", "x.toml", "--out", "o", "--trace"])
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !place.path().join("o/trace").exists() {
+        sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("no method was finished, and no results were written"), "{stderr}");
+    assert!(!place.path().join("o/summary.json").exists());
+}
+
+#[test]
+fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
+    let place = folder_with("x.toml", GOOD);
+    for (trials, seed) in [("5", "1"), ("2", "2")] {
+        succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--trials", trials, "--seed", seed]);
+    }
+    assert_eq!(fs::read_dir(place.path().join("o/trace")).unwrap().count(), 2);
+}
+
+/// A trace that cannot be written: what was finished before is kept, and the error says what happened.
+#[test]
+fn a_failure_keeps_what_was_finished() {
+    let file = GOOD.to_owned() + "\n[[method]]\nname = \"B\"\nmethod = \"sgd\"\n";
+    let place = folder_with("x.toml", &file);
+    // A folder in the place of B's first trace makes its renaming fail.
+    fs::create_dir_all(place.path().join("o/trace/B-0.jsonl/in the way")).unwrap();
+    let output = sgq(place.path(), &["run", "x.toml", "--out", "o", "--trace", "--quiet"]);
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("what was finished is in o; not finished and left out: B of t"), "{stderr}");
+    let csv = read_text(place.path().join("o/curves.csv"));
+    assert!(csv.lines().count() == 32 && csv.lines().skip(1).all(|line| line.starts_with("toy,A,")));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_printed_is_an_error() {
+    let place = folder_with("x.toml", GOOD);
+    for arguments in [&["methods"][..], &["run", "x.toml", "--json"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_sgq"))
+            .args(arguments)
+            .current_dir(place.path())
+            .stdout(fs::OpenOptions::new().write(true).open("/dev/full").unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains("cannot write the result"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn every_link_in_the_documents_leads_somewhere() {
+    let documents = ["README.md", "CONTRIBUTING.md", "docs/experiments.md", "docs/methods.md", "docs/performance.md"];
+    for document in documents.iter().chain(&["docs/reproduction.md"]) {
+        let path = root().join(document);
+        for link in read_text(&path).split("](").skip(1) {
+            let target = link.split(')').next().unwrap();
+            if !target.starts_with("http") {
+                assert!(path.parent().unwrap().join(target).exists(), "{document} links to {target}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -81,6 +81,8 @@ pub enum ProblemError {
         "the curvature of user {user} is not symmetric: entry ({row}, {column}) is {below}, entry ({column}, {row}) is {above}"
     )]
     NotSymmetric { user: usize, row: usize, column: usize, below: f64, above: f64 },
+    #[error("the curvature of user {user} is not a square matrix: {rows} rows, of which one has {found} numbers")]
+    NotSquare { user: usize, rows: usize, found: usize },
     #[error("the numbers are too large: the {what} overflows; rescale the problem")]
     Overflow { what: &'static str },
     #[error("the eigenvalues of {of} could not be computed: rescale its entries")]

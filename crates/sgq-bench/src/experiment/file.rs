@@ -7,7 +7,7 @@ use sgq::{
 };
 use toml::de::{DeTable, DeValue};
 
-use crate::run::file_name;
+use crate::output::file_name;
 
 use super::{
     Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, open,
@@ -34,6 +34,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
         "problem",
         "method",
     ])?;
+    check_name(&section)?;
     let name = section.text("name")?.unwrap_or("experiment");
     let title = section.text("title")?.unwrap_or(name);
     let trials = limited(&section, "trials", MAX_TRIALS)?.unwrap_or(200);
@@ -72,6 +73,17 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
         problems,
         methods,
     })
+}
+
+/// Names stand in tables, in figures and in the names of files.
+fn check_name(section: &Section<'_>) -> Result<(), FileError> {
+    const LONGEST: usize = 80;
+    let name = section.text("name")?.unwrap_or("-");
+    if name.trim().is_empty() || name.chars().count() > LONGEST || name.contains(char::is_control) {
+        let message = format!("a name has 1 to {LONGEST} characters, all of them printable");
+        return Err(section.complain("name", message));
+    }
+    Ok(())
 }
 
 fn refuse_twice<'n>(
@@ -156,6 +168,7 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
 
 fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
     section.allow(&["name", "kind", "curvature", "center", "start"])?;
+    check_name(section)?;
     let name = section.require("name", section.text("name")?)?;
     let kind = section.require("kind", section.text("kind")?)?;
     if kind != "quadratic" {
@@ -184,37 +197,45 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
     if let Some(bad) = start.iter().find(|x| !x.is_finite()) {
         return Err(section.complain("start", format!("{bad} is not finite")));
     }
+    if problem.smoothness().is_some_and(|each| each.iter().all(|l| *l == 0.0)) {
+        return Err(section.complain("curvature", "every number is 0: there is nothing to minimise"));
+    }
+    if !problem.gap(&start).is_some_and(f64::is_finite) {
+        return Err(section.complain("start", "the objective there is too large for a number: start closer"));
+    }
     Ok(NamedProblem { name: name.to_owned(), start, problem })
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.
 enum Curvature {
-    /// `a_i`: one number for each user.
-    Scalar(Vec<Vec<f64>>),
-    /// `a_i1 … a_id`: one row for each user.
+    /// `a_i1 … a_id`: one row for each user, or one number where d = 1.
     Diagonal(Vec<Vec<f64>>),
-    /// `A_i`: one symmetric matrix for each user, row by row.
-    Dense(Vec<Vec<f64>>),
+    /// `A_i`: the rows of a symmetric matrix for each user.
+    Dense(Vec<Vec<Vec<f64>>>),
 }
 
 impl Curvature {
     fn from_value(value: &DeValue<'_>) -> Option<Self> {
-        if let Some(rows) = scalars(value) {
-            return Some(Self::Scalar(rows));
-        }
-        if let Some(rows) = rows(value) {
+        if let Some(rows) = scalars(value).or_else(|| rows(value)) {
             return Some(Self::Diagonal(rows));
         }
         let matrices = value.as_array()?.iter();
-        let flat = matrices.map(|matrix| Some(rows(matrix.get_ref())?.concat()));
-        flat.collect::<Option<_>>().map(Self::Dense)
+        matrices.map(|matrix| rows(matrix.get_ref())).collect::<Option<_>>().map(Self::Dense)
     }
 
     fn into_problem(self, center: &[Vec<f64>]) -> Result<Box<dyn sgq::Problem + Send + Sync>, ProblemError> {
-        Ok(match self {
-            Self::Scalar(rows) | Self::Diagonal(rows) => Box::new(Quadratic::diagonal(&rows, center)?),
-            Self::Dense(matrices) => Box::new(DenseQuadratic::new(&matrices, center)?),
-        })
+        let matrices = match self {
+            Self::Diagonal(rows) => return Ok(Box::new(Quadratic::diagonal(&rows, center)?)),
+            Self::Dense(matrices) => matrices,
+        };
+        for (user, rows) in matrices.iter().enumerate() {
+            let dim = rows.len();
+            if let Some(row) = rows.iter().find(|row| row.len() != dim) {
+                return Err(ProblemError::NotSquare { user, rows: dim, found: row.len() });
+            }
+        }
+        let flat: Vec<Vec<f64>> = matrices.iter().map(|rows| rows.concat()).collect();
+        Ok(Box::new(DenseQuadratic::new(&flat, center)?))
     }
 }
 
@@ -229,13 +250,17 @@ fn rows(value: &DeValue<'_>) -> Option<Vec<Vec<f64>>> {
 
 fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
     let key = match error {
-        ProblemError::Length { what: "center", .. } | ProblemError::NotFinite { what: "center", .. } => "center",
+        ProblemError::NoUsers
+        | ProblemError::NoParameters { .. }
+        | ProblemError::Length { what: "center", .. }
+        | ProblemError::NotFinite { what: "center", .. } => "center",
         _ => "curvature",
     };
     section.complain(key, error)
 }
 
 fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
+    check_name(section)?;
     let mut keys = vec!["name", "method", "choice", "update", "step_size"];
     let base = section.text("method")?;
     let choice = section.text("choice")?;
@@ -311,13 +336,13 @@ fn blame_method(root: &Section<'_>, section: &Section<'_>, problem: &NamedProble
         | E::NoTheorem { .. }
         | E::TheoryNeeds { .. }
         | E::NoStepAllowed { .. } => "step_size",
-        _ => "name",
+        _ => "method",
     };
     if key == "step_size" && section.value(key).is_none() {
         return root.complain(key, error);
     }
     let on = match key {
-        "name" => format!(" on problem {:?}", problem.name),
+        "method" => format!(" on problem {:?}", problem.name),
         _ => String::new(),
     };
     section.complain(key, format!("{error}{on}"))

@@ -4,16 +4,18 @@
 /// without its yellow, which is too faint for a line on white.
 const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
-/// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus.
-/// Six shapes against seven colours: the pair repeats only after 42 curves, and print without
-/// colour still shows which is which.
-const MARKERS: [&str; 6] = [
+/// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus,
+/// hexagon, cross. Eight shapes against seven colours: the pair repeats only after 56 curves, and
+/// print without colour still shows which is which.
+const MARKERS: [&str; 8] = [
     "m-3.6,0a3.6,3.6 0 1,0 7.2,0a3.6,3.6 0 1,0-7.2,0z",
     "m-3.3-3.3h6.6v6.6h-6.6z",
     "m0-4.6l4.3,7.6h-8.6z",
     "m0-4.9l4.4,4.9l-4.4,4.9l-4.4-4.9z",
     "m0,4.6l4.3-7.6h-8.6z",
     "m-1.5-4.3h3v2.8h2.8v3h-2.8v2.8h-3v-2.8h-2.8v-3h2.8z",
+    "m-4.4,0l2.2-3.8h4.4l2.2,3.8l-2.2,3.8h-4.4z",
+    "m-4.1-2l2.1-2.1l2,2l2-2l2.1,2.1l-2,2l2,2l-2.1,2.1l-2-2l-2,2l-2.1-2.1l2-2z",
 ];
 
 /// Dashes of the first, second and third turn through the palette. The plain dash is kept for
