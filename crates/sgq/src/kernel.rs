@@ -179,14 +179,15 @@ pub(crate) fn mean_of_rows(rows: &[f64], mean: &mut [f64]) {
 
 /// The index of the largest score; the lowest one among equals. Scores that are not a number never win, and `None`
 /// means that there was no other.
-pub(crate) fn argmax(scores: impl IntoIterator<Item = f64>) -> Option<usize> {
-    let mut best: Option<(usize, f64)> = None;
-    for (index, score) in scores.into_iter().enumerate() {
-        if best.map_or(!score.is_nan(), |(_, largest)| score > largest) {
-            best = Some((index, score));
+pub(crate) fn argmax(scores: impl Iterator<Item = f64> + Clone) -> Option<usize> {
+    let mut best = (None, f64::NEG_INFINITY);
+    for (index, score) in scores.clone().enumerate() {
+        if score > best.1 {
+            best = (Some(index), score);
         }
     }
-    best.map(|(index, _)| index)
+    // Nobody is above −∞: the first who is not NaN is exactly there.
+    best.0.or_else(|| scores.clone().position(|score| !score.is_nan()))
 }
 
 #[cfg(test)]
@@ -224,10 +225,10 @@ mod tests {
 
     #[test]
     fn argmax_prefers_the_lowest_index_and_skips_nan() {
-        assert_eq!(argmax([1.0, 3.0, 3.0]), Some(1));
-        assert_eq!(argmax([f64::NAN, 2.0, f64::NAN]), Some(1));
-        assert_eq!(argmax([f64::NEG_INFINITY, f64::NAN]), Some(0));
-        assert_eq!(argmax([f64::NAN, f64::NAN]), None);
-        assert_eq!(argmax([-1.0, -1.0]), Some(0));
+        assert_eq!(argmax([1.0, 3.0, 3.0].into_iter()), Some(1));
+        assert_eq!(argmax([f64::NAN, 2.0, f64::NAN].into_iter()), Some(1));
+        assert_eq!(argmax([f64::NAN, f64::NEG_INFINITY].into_iter()), Some(1));
+        assert_eq!(argmax([f64::NAN, f64::NAN].into_iter()), None);
+        assert_eq!(argmax([-1.0, -1.0].into_iter()), Some(0));
     }
 }
