@@ -297,6 +297,12 @@ mod tests {
             serde_json::to_string(&Pairs(settings)).unwrap(),
             r#"{"choice":"uniform","update":"svrg","inner_steps":4,"step_size":{"initial":0.3,"rate":0.7}}"#
         );
+        let heavy = self::experiment("[[method]]\nmethod = \"sgq\"\nbonus = 4\np = 0.5\n");
+        let settings = settings_of(&heavy, &row("sgq", false, &[None; 3]));
+        assert_eq!(
+            serde_json::to_string(&Pairs(settings)).unwrap(),
+            r#"{"choice":"surrogate-ei","p":0.5,"bonus":4.0,"update":"sgd","step_size":0.2}"#
+        );
         let sgd = experiment.methods.iter().find(|method| method.name == "sgd").unwrap();
         assert_eq!(sgd.step_size, StepSize::Constant(0.2));
     }

@@ -198,3 +198,24 @@ pub(super) fn numbers(value: &DeValue<'_>) -> Option<Vec<f64>> {
     let items = value.as_array()?;
     items.iter().map(|item| number(item.get_ref())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suggestions_forgive_a_slip_and_no_more() {
+        let suggest = |wrong: &str| suggestion(wrong, ["sgd", "sgq", "shuffled-sgd"].into_iter());
+        assert_eq!(suggest("sqg"), "; did you mean \"sgq\"?");
+        assert_eq!(suggest("SGD"), "; did you mean \"sgd\"?");
+        assert_eq!(suggest("shufled-sdg"), "; did you mean \"shuffled-sgd\"?");
+        assert_eq!(suggest("adam"), "; there are: sgd, sgq, shuffled-sgd");
+    }
+
+    #[test]
+    fn an_error_shows_its_line() {
+        let source = Source { file: "a.toml", text: "one\r\n  two = é\nthree" };
+        let error = source.error(&(9..10), "wrong");
+        assert_eq!(error.to_string(), "a.toml:2: wrong\n  2 | two = é");
+    }
+}
