@@ -86,6 +86,7 @@ pub struct Chosen {
 
 /// Why no user could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ChoiceError {
     /// A fixed sequence has been used up.
     #[error("the fixed sequence of {length} users is used up: give a longer one or a smaller budget")]
@@ -104,6 +105,9 @@ pub enum ChoiceError {
     /// Every score overflowed.
     #[error("no user has a score that is a number: the gradients are too large; rescale the problem or start closer")]
     NoScore,
+    /// For choices of one's own, in their own words.
+    #[error("{0}")]
+    Other(String),
     /// A choice reads something that its `needs` does not ask for.
     #[error("the choice reads the {0} but its `needs` does not ask for it")]
     NotAskedFor(&'static str),

@@ -58,6 +58,7 @@ pub struct Optimum {
 /// Why a problem could not be made from its numbers.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
 pub enum ProblemError {
     #[error("the problem has no users: give at least one")]
     NoUsers,

@@ -316,6 +316,7 @@ fn fingerprint(gradient: &[f64]) -> u64 {
 /// Why an answer was not taken. Nothing was billed, and the open question stays open.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
 pub enum TellError {
     #[error("no question with ticket {} is open: tell answers to the question that `ask` returned last", .ticket.0)]
     UnknownTicket { ticket: Ticket },

@@ -157,6 +157,7 @@ impl Smoothness {
 /// Why a session was refused, before anybody was asked anything.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
 pub enum SettingsError {
     #[error("there are no users: at least one is needed")]
     NoUsers,
@@ -211,6 +212,9 @@ pub enum SettingsError {
     NeedsSurrogate { method: String },
     #[error("the {name} is {value}: it must be positive and finite")]
     Stop { name: &'static str, value: f64 },
+    /// For parts of one's own, in their own words.
+    #[error("{0}")]
+    Other(String),
     #[error("the problem has {expected} {what}, the settings {found}")]
     Mismatch { what: &'static str, expected: usize, found: usize },
 }

@@ -117,6 +117,7 @@ pub fn in_parallel<T: Send, E: Send>(
 
 /// Why a simulation could not go on.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SimulationError {
     /// The problem's optimum is not known.
     #[error("the problem's optimum is not known, so there is no gap to measure")]

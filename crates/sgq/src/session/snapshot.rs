@@ -86,6 +86,7 @@ pub struct SnapshotError(String);
 /// Why a session could not be restored.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
 pub enum RestoreError {
     #[error("these bytes are not a snapshot of this version of sgq")]
     NotASnapshot,

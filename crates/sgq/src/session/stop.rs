@@ -8,6 +8,7 @@ use crate::{Settings, SettingsError, kernel};
 
 /// Why a run ended. None of these is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The query budget is spent.
     Budget {
