@@ -217,7 +217,7 @@ pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem)
             && row.step_size > cap
         {
             notes.push(format!(
-                "{}: no theorem covers its step size, {:.3e}; the largest that one allows here is {cap:.3e}.",
+                "{}: its step size, {:.3e}, is above what its theorem allows, {cap:.3e}: nothing is proven for it here.",
                 row.method, row.step_size
             ));
         }
@@ -313,7 +313,7 @@ mod tests {
         let results = Results { rows: vec![row("sgq", false, &[None; 3])], ..Results::default() };
         let notes = notes(&experiment, &results, &experiment.problems[0]);
         assert_eq!(notes.len(), 1);
-        assert!(notes[0].contains("no theorem covers its step size, 2.000e-1"), "{notes:?}");
+        assert!(notes[0].contains("its step size, 2.000e-1, is above what its theorem allows"), "{notes:?}");
     }
 
     #[test]

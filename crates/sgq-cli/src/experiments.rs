@@ -21,13 +21,13 @@ use crate::{Outcome, terminal};
 
 #[derive(clap::Args)]
 pub struct Options {
-    /// Independent trials of each method [default: the file's]
+    /// Independent trials of each method [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_TRIALS))]
     trials: Option<u64>,
-    /// Queries in each trial [default: the file's]
+    /// Queries in each trial [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BUDGET))]
     queries: Option<u64>,
-    /// Seed of all randomness: the same seed gives the same bytes [default: the file's]
+    /// Seed of all randomness: the same seed gives the same bytes [default: the experiment's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Threads to use; the result does not depend on it [default: all]
