@@ -72,7 +72,11 @@ impl Experiment {
     /// The largest step that a theorem allows this method on this problem, where there is a theorem.
     pub fn step_cap(&self, problem: &NamedProblem, method: &NamedMethod) -> Option<f64> {
         let by_theory = NamedMethod { step_size: StepSize::Theory, ..method.clone() };
-        open(problem, &by_theory, self.budget, self.seed).ok().map(|session| session.step_size())
+        match open(problem, &by_theory, self.budget, self.seed) {
+            Ok(session) => Some(session.step_size()),
+            Err(SettingsError::NoStepAllowed { cap, .. }) => Some(cap),
+            Err(_) => None,
+        }
     }
 
     /// Opens a session of one trial of one method on one problem.

@@ -39,14 +39,17 @@ th:first-child, td:first-child { text-align: left; }
 .oracle { font-style: italic; } .warning { color: #b45309; } footer { margin-top: 3rem; opacity: .7; font-size: .85rem; }
 ";
 
-/// The whole page.
-pub fn html(title: &str, sections: &[Section<'_>]) -> String {
+/// The whole page; `warning` says what is missing from it.
+pub fn html(title: &str, warning: Option<&str>, sections: &[Section<'_>]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
         title = escaped(title),
     );
+    if let Some(warning) = warning {
+        let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(warning));
+    }
     for section in sections {
         write_section(&mut page, section);
     }
@@ -133,10 +136,11 @@ mod tests {
             headline: Some("x < y".into()),
             notes: vec!["mind & see".into()],
         };
-        let page = html("A \"title\"", &[section]);
+        let page = html("A \"title\"", Some("ended <early>"), &[section]);
         for expected in [
             "<h1>A &quot;title&quot;</h1>",
             "<td>a&lt;b&gt;&amp;</td><td>0</td><td>–</td><td>2 diverged</td>",
+            "<p class=\"warning\">ended &lt;early&gt;</p>",
             "<p>x &lt; y</p>",
             "<p class=\"warning\">mind &amp; see</p>",
         ] {

@@ -99,7 +99,7 @@ pub fn run(experiment: &Experiment, control: &Control<'_>) -> Results {
             folder => folder.map(Path::to_owned),
         };
         if let (Some(folder), None) = (&trace, &results.failure)
-            && let Err(error) = prepare_folder(folder)
+            && let Err(error) = prepare_folder(folder, experiment.methods.iter().map(|method| &*method.name))
         {
             results.failure = Some(RunError { place: format!("problem {:?}", problem.name), cause: error.into() });
         }

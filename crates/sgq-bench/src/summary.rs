@@ -19,6 +19,8 @@ pub struct Summary {
     pub version: &'static str,
     /// Whether some methods are missing because somebody stopped the run.
     pub interrupted: bool,
+    /// What went wrong, where some methods are missing because of it.
+    pub failure: Option<String>,
     /// One for each experiment of the run.
     pub experiments: Vec<ExperimentSummary>,
 }
@@ -77,9 +79,11 @@ impl<V: Serialize> Serialize for Pairs<V> {
 impl Summary {
     /// Summarises one or more experiments.
     pub fn new(runs: &[(Experiment, Results)]) -> Self {
+        let failure = runs.iter().find_map(|(_, results)| Some(results.failure.as_ref()?.to_string()));
         Self {
             version: env!("CARGO_PKG_VERSION"),
-            interrupted: runs.iter().any(|(_, results)| !results.unfinished.is_empty()),
+            interrupted: failure.is_none() && runs.iter().any(|(_, results)| !results.unfinished.is_empty()),
+            failure,
             experiments: runs.iter().map(|(experiment, results)| ExperimentSummary::new(experiment, results)).collect(),
         }
     }
@@ -213,13 +217,19 @@ pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem)
             notes.push(format!("{}: {} of {} trials diverged.", row.method, row.diverged, experiment.trials));
         }
         let method = experiment.methods.iter().find(|method| method.name == row.method);
-        if let Some(cap) = method.and_then(|method| experiment.step_cap(problem, method))
-            && row.step_size > cap
+        if let Some(method) = method
+            && let Some(cap) = experiment.step_cap(problem, method)
         {
-            notes.push(format!(
-                "{}: its step size, {:.3e}, is above what its theorem allows, {cap:.3e}: nothing is proven for it here.",
-                row.method, row.step_size
-            ));
+            let largest = match &method.step_size {
+                StepSize::Piecewise(pieces) => pieces.iter().fold(0.0, |largest: f64, (_, size)| largest.max(*size)),
+                _ => row.step_size,
+            };
+            if largest > cap {
+                notes.push(format!(
+                    "{}: its step size, {largest:.3e}, is above what its theorem allows, {cap:.3e}: nothing is proven for it here.",
+                    row.method
+                ));
+            }
         }
     }
     let unfinished = results.unfinished.iter().filter(|unfinished| unfinished.problem == problem.name);
@@ -313,6 +323,10 @@ mod tests {
         let results = Results { rows: vec![row("sgq", false, &[None; 3])], ..Results::default() };
         let notes = notes(&experiment, &results, &experiment.problems[0]);
         assert_eq!(notes.len(), 1);
+        let rising =
+            self::experiment("[[method]]\nmethod = \"sgq\"\np = 0\nstep_size = { pieces = [[0, 1e-9], [5, 0.5]] }\n");
+        let more = self::notes(&rising, &results, &rising.problems[0]);
+        assert!(more[0].contains("5.000e-1, is above what its theorem allows, 0.000e0"), "{more:?}");
         assert!(notes[0].contains("its step size, 2.000e-1, is above what its theorem allows"), "{notes:?}");
     }
 

@@ -11,13 +11,21 @@ use sgq::Query;
 
 use crate::output::{file_name, partial_path};
 
-/// Makes the folder if need be, and takes away the traces of an earlier run: they would mix with the new ones.
-pub(crate) fn prepare_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+/// Makes the folder if need be, and takes away what an earlier run traced of the same methods: it would mix with the new.
+pub(crate) fn prepare_folder<'m>(folder: &Path, methods: impl Iterator<Item = &'m str> + Clone) -> io::Result<()> {
+    fs::create_dir_all(folder).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_file() && path.extension().is_some_and(|extension| extension == "jsonl") {
-            fs::remove_file(path)?;
+        let entry = entry?;
+        let name = entry.file_name();
+        let trial = name.to_str().and_then(|name| {
+            let stem = name.strip_suffix(".jsonl")?;
+            methods.clone().find_map(|method| stem.strip_prefix(&file_name(method))?.strip_prefix('-'))
+        });
+        let ours = trial.is_some_and(|trial| trial.parse::<u64>().is_ok());
+        if ours && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())

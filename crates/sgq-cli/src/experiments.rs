@@ -114,7 +114,9 @@ impl Job<'_> {
         if !sections.is_empty() {
             let json = serde_json::to_string_pretty(&summary)? + "\n";
             folder.write("summary.json", &json)?;
-            folder.write("report.html", report::html(self.title, &sections))?;
+            let warning = runs.iter().any(|(_, results)| !results.unfinished.is_empty());
+            let warning = warning.then(|| format!("This run ended early{}", self.what_is_left(&runs)));
+            folder.write("report.html", report::html(self.title, warning.as_deref(), &sections))?;
             if self.options.json {
                 terminal::say(json.trim_end())?;
             }
@@ -145,7 +147,8 @@ impl Job<'_> {
             }
         }
         let finished = if runs.iter().all(|(_, results)| results.rows.is_empty()) {
-            "no method was finished, and no results were written".to_owned()
+            let apart = if self.trace { " apart from traces" } else { "" };
+            format!("no method was finished, and no results were written{apart}")
         } else {
             format!("what was finished is in {}", self.out.display())
         };

@@ -154,7 +154,7 @@ impl Belief for LastGradient {
             *mean = self.sum.get(coordinate) / users;
         }
         self.points.numbers_mut()[row].copy_from_slice(point);
-        self.norms[user] = kernel::norm_squared(gradient).sqrt();
+        self.norms[user] = kernel::norm(gradient);
         if !self.asked[user] {
             self.asked[user] = true;
             self.unasked -= 1;

@@ -25,6 +25,20 @@ pub(crate) fn norm_squared(a: &[f64]) -> f64 {
     dot(a, a)
 }
 
+/// `‖a‖`, also where its square is past what numbers can hold.
+pub(crate) fn norm(a: &[f64]) -> f64 {
+    let squared = norm_squared(a);
+    if squared.is_normal() {
+        return squared.sqrt();
+    }
+    let largest = a.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    let scaled: f64 = a.iter().map(|x| (x / largest) * (x / largest)).sum();
+    largest * scaled.sqrt()
+}
+
 /// `‖a − b‖²`.
 pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
     reduce(a, b, |x, y| SquaredDifference.of_numbers(x, y))
@@ -221,6 +235,14 @@ mod tests {
                 assert_eq!(distances[index].to_bits(), distance.to_bits());
             }
         }
+    }
+
+    #[test]
+    fn norms_neither_overflow_nor_vanish() {
+        assert_eq!(norm(&[3.0, 4.0]), 5.0);
+        assert!((norm(&[3e-170, 4e-170]) / 5e-170 - 1.0).abs() < 1e-15);
+        assert!((norm(&[3e200, 4e200]) / 5e200 - 1.0).abs() < 1e-15);
+        assert_eq!(norm(&[0.0, 0.0]), 0.0);
     }
 
     #[test]

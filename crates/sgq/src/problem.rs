@@ -84,6 +84,10 @@ pub enum ProblemError {
     NotSymmetric { user: usize, row: usize, column: usize, below: f64, above: f64 },
     #[error("the curvature of user {user} is not a square matrix: {rows} rows, of which one has {found} numbers")]
     NotSquare { user: usize, rows: usize, found: usize },
+    #[error(
+        "the mean curvature has an eigenvalue that is {part:e} of the largest: too close to 0 for a reliable optimum; rescale the parameters"
+    )]
+    IllConditioned { part: f64 },
     #[error("the numbers are too large: the {what} overflows; rescale the problem")]
     Overflow { what: &'static str },
     #[error("the eigenvalues of {of} could not be computed: rescale its entries")]

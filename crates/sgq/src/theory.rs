@@ -31,12 +31,12 @@ impl Theorem {
         let users = smoothness.each().len() as f64;
         let (mean, max) = (smoothness.mean(), smoothness.max());
         match *self {
-            Self::UniformSgd | Self::One => pl_constant / (2.0 * mean * max),
+            Self::UniformSgd | Self::One => pl_constant / mean / max / 2.0,
             Self::Two { explore } => {
                 // 1 − √(1 − q), without the cancellation.
                 let q = explore / (2.0 * users);
                 let freshness = q / (1.0 + (1.0 - q).sqrt()) / max;
-                let descent = pl_constant / (4.0 * mean * max);
+                let descent = pl_constant / mean / max / 4.0;
                 let regret = if explore == 1.0 {
                     f64::INFINITY
                 } else {

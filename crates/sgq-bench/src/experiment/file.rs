@@ -37,6 +37,9 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
     check_name(&section)?;
     let name = section.text("name")?.unwrap_or("experiment");
     let title = section.text("title")?.unwrap_or(name);
+    if title.contains(char::is_control) {
+        return Err(section.complain("title", "a title is one line without control characters"));
+    }
     let trials = limited(&section, "trials", MAX_TRIALS)?.unwrap_or(200);
     let budget = section.require("budget", limited(&section, "budget", MAX_BUDGET)?)?;
     let seed = section.whole("seed")?.unwrap_or(0);
@@ -77,10 +80,11 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
 
 /// Names stand in tables, in figures and in the names of files.
 fn check_name(section: &Section<'_>) -> Result<(), FileError> {
-    const LONGEST: usize = 80;
+    // A file's name may have 255 bytes, and ours add some of their own.
+    const LONGEST: usize = 200;
     let name = section.text("name")?.unwrap_or("-");
-    if name.trim().is_empty() || name.chars().count() > LONGEST || name.contains(char::is_control) {
-        let message = format!("a name has 1 to {LONGEST} characters, all of them printable");
+    if name.trim().is_empty() || name.len() > LONGEST || name.contains(char::is_control) {
+        let message = format!("a name is not empty, has at most {LONGEST} bytes and no control characters");
         return Err(section.complain("name", message));
     }
     Ok(())
@@ -251,6 +255,7 @@ fn rows(value: &DeValue<'_>) -> Option<Vec<Vec<f64>>> {
 fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
     let key = match error {
         ProblemError::NoUsers
+        | ProblemError::Overflow { what: "minimiser" | "minimum" }
         | ProblemError::NoParameters { .. }
         | ProblemError::Length { what: "center", .. }
         | ProblemError::NotFinite { what: "center", .. } => "center",

@@ -222,7 +222,14 @@ fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
     for (trials, seed) in [("5", "1"), ("2", "2")] {
         succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--trials", trials, "--seed", seed]);
     }
-    assert_eq!(fs::read_dir(place.path().join("o/trace")).unwrap().count(), 2);
+    let count = || fs::read_dir(place.path().join("o/trace")).unwrap().count();
+    assert_eq!(count(), 2);
+    // What is somebody else's stays.
+    for name in ["B-1.jsonl", "A-x.jsonl", "A-1.txt"] {
+        fs::write(place.path().join("o/trace").join(name), "").unwrap();
+    }
+    succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--trials", "1"]);
+    assert_eq!(count(), 4);
 }
 
 #[test]

@@ -37,12 +37,7 @@ impl<B: Belief> Choice<B> for OracleEi {
         self.mean.resize(scene.point.len(), 0.0);
         kernel::mean_of_rows(gradients, &mut self.mean);
         let scores = gradients.chunks_exact(self.mean.len()).map(|gradient| {
-            expected_improvement(
-                scene.step_size,
-                smoothness,
-                kernel::dot(&self.mean, gradient),
-                kernel::norm_squared(gradient).sqrt(),
-            )
+            expected_improvement(scene.step_size, smoothness, kernel::dot(&self.mean, gradient), kernel::norm(gradient))
         });
         let user = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
         Ok(Chosen { user, explored: None })
@@ -82,7 +77,7 @@ impl SurrogateEi {
         belief.errors(scene.point, smoothness.each(), &mut self.errors);
         belief.inner_products(&mut self.scores);
         let mean_error = kernel::sum(&self.errors) / scene.users as f64;
-        let mean_norm = kernel::norm_squared(belief.mean()).sqrt();
+        let mean_norm = kernel::norm(belief.mean());
         // The scores take the place of the inner products: a loop without a comparison runs in registers.
         let of_users = self.errors.iter().zip(belief.gradient_norms());
         for (score, (&error, &gradient_norm)) in self.scores.iter_mut().zip(of_users) {

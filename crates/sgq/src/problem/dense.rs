@@ -29,8 +29,7 @@ pub struct DenseQuadratic {
     optimum: Optimum,
 }
 
-/// Eigenvalues below this part of the largest one count as zero, and so do differences between two halves of a matrix
-/// that rounding can explain.
+/// Differences below this part of the largest number are what rounding can explain.
 const ROUNDING: f64 = 1e-12;
 
 impl DenseQuadratic {
@@ -111,8 +110,13 @@ fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> 
     let mut solution = vec![0.0; dim];
     let mut least = None;
     for j in 0..dim {
-        if values[j] <= ROUNDING * values[dim - 1] {
+        let part = values[j] / values[dim - 1];
+        if values[j] <= 0.0 || part <= dim as f64 * f64::EPSILON {
             continue;
+        }
+        // Neither certainly flat nor certainly curved: the minimiser along it would be made of rounding errors.
+        if part <= ROUNDING {
+            return Err(ProblemError::IllConditioned { part });
         }
         least = least.or(Some(values[j]));
         let along: f64 = (0..dim).map(|k| vectors[(k, j)] * b[k]).sum();

@@ -124,7 +124,7 @@ fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
 /// The names of the three types without their paths, which may change from one compiler to the next.
 pub(super) fn part_names<B, C, U>() -> [String; 3] {
     [type_name::<B>(), type_name::<C>(), type_name::<U>()].map(|name| {
-        let name = name.split('<').next().unwrap_or_default();
-        name.rsplit("::").next().unwrap_or_default().to_owned()
+        let words = name.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        words.map(|word| word.rsplit("::").next().unwrap_or(word)).collect()
     })
 }

@@ -104,7 +104,7 @@ impl StopRules {
         if let Some(tolerance) = self.gradient_tolerance
             && let Some(gradient) = surrogate_gradient
         {
-            let norm = kernel::norm_squared(gradient).sqrt();
+            let norm = kernel::norm(gradient);
             if norm <= tolerance {
                 return Some(StopReason::SurrogateGradient { norm });
             }

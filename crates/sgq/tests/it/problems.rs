@@ -99,6 +99,8 @@ fn flat_directions() {
     let dense = DenseQuadratic::new(&[vec![1.0, 1.0, 1.0, 1.0]], &[vec![2.0, 0.0]]).unwrap();
     assert!((dense.pl_constant().unwrap() - 4.0).abs() < 1e-12);
     assert!(dense.gap(&[0.5, 1.5]).unwrap().abs() < 1e-12);
+    let nearly_flat = DenseQuadratic::new(&[vec![1e-13, 0.0, 0.0, 1.0]], &[vec![1e9, 0.0]]);
+    assert!(matches!(nearly_flat, Err(ProblemError::IllConditioned { .. })));
     let all_flat = Quadratic::scalar(&[0.0, 0.0], &[1.0, 2.0]).unwrap();
     assert_eq!(all_flat.pl_constant(), None);
 }

@@ -288,9 +288,9 @@ fn stop_conditions_survive_a_restore() {
     let mut stopped = restored(settings().budget(5), 5);
     assert_eq!(stopped.stop_reason(), Some(StopReason::Budget { queries: 5 }));
     assert_eq!(stopped.ask().unwrap(), None);
-    let mut session = restored(settings().target_gap(0.1), 30);
+    let mut session = restored(settings().target_gap(0.1).budget(5_000), 30);
     assert!(matches!(run_to_the_end(&mut session, &toy), StopReason::TargetGap { .. }));
-    let mut session = restored(settings().gradient_tolerance(0.1), 30);
+    let mut session = restored(settings().gradient_tolerance(0.1).budget(5_000), 30);
     assert!(matches!(run_to_the_end(&mut session, &toy), StopReason::SurrogateGradient { .. }));
     let blind = restored(settings().target_gap(0.1), 30).snapshot().unwrap();
     assert_eq!(
@@ -367,6 +367,24 @@ fn a_sum_that_overflowed_recovers() {
     let rows = [belief.gradient(0)[0], belief.gradient(1)[0]];
     assert!(rows.iter().all(|row| *row < 10.0), "both users were asked again");
     assert_eq!(belief.mean(), [(rows[0] + rows[1]) / 2.0]);
+}
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct By<T>(T);
+
+impl<T: sgq::Part> Choice<Nothing> for By<T> {
+    fn choose(&mut self, _: &Scene<'_, Nothing>, _: &mut Random) -> Result<Chosen, ChoiceError> {
+        Ok(Chosen { user: 0, explored: None })
+    }
+}
+
+/// Parts that differ in a type parameter alone are other parts.
+#[test]
+fn a_snapshot_knows_its_type_parameters() {
+    let method = Method::new("by", Nothing, By(1u32), Sgd);
+    let bytes = Session::new(method, settings()).unwrap().snapshot().unwrap();
+    assert!(Session::restore(Method::new("by", Nothing, By(1u32), Sgd), &bytes, Sight::Blind).is_ok());
+    assert!(Session::restore(Method::new("by", Nothing, By(1u64), Sgd), &bytes, Sight::Blind).is_err());
 }
 
 /// The bytes of a snapshot are a promise to sessions that are already stored: whoever changes them changes the magic
