@@ -247,7 +247,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         let state = &self.state;
         state.stop_rules.reason(
             state.meter.billed(),
-            || self.sight.gap(&state.point).filter(|_| moved),
+            || if moved { self.sight.gap(&state.point) } else { None },
             state.belief.surrogate_gradient(),
         )
     }

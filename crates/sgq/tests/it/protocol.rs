@@ -299,6 +299,34 @@ fn stop_conditions_survive_a_restore() {
     );
 }
 
+/// The gap is looked at where the point has moved, and not after each of the n start-up answers.
+#[test]
+fn a_target_gap_costs_nothing_during_a_sweep() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let values = AtomicU64::new(0);
+    let problem = Custom::new(
+        50,
+        1,
+        |_, x| {
+            values.fetch_add(1, Ordering::Relaxed);
+            x[0] * x[0]
+        },
+        |_, x, out| out[0] = 2.0 * x[0],
+    )
+    .with_optimum(sgq::problem::Optimum { point: vec![0.0], value: 0.0 });
+    let settings = Settings::new(vec![5.0], 50).step_size(0.1).target_gap(1e-3);
+    let mut session = Session::with_sight(method::saga(), settings, Sight::Problem(&problem)).unwrap();
+    values.store(0, Ordering::Relaxed);
+    for _ in 0..50 {
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &[10.0]).unwrap();
+    }
+    assert_eq!(values.load(Ordering::Relaxed), 0);
+    let query = session.ask().unwrap().unwrap();
+    session.tell(query.ticket, &[10.0]).unwrap();
+    assert_eq!(values.load(Ordering::Relaxed), 50);
+}
+
 #[test]
 fn stop_conditions_are_met_exactly_and_in_order() {
     let toy = toy();
