@@ -84,22 +84,21 @@ pub(crate) fn partial_path(path: &Path) -> PathBuf {
 
 /// Writes an experiment's curves as CSV, and a figure for each problem, under names that begin with `stem`.
 ///
-/// Returns the figures as SVG, each with its problem's name. Where no method is finished, nothing is written.
+/// Returns each problem's figure as SVG. Where no method is finished, there is none, and nothing is written.
 pub fn write_curves(
     folder: &mut Folder,
     stem: &str,
     with_problem: bool,
     experiment: &Experiment,
     results: &Results,
-) -> Result<Vec<(String, String)>, OutputError> {
-    if results.rows.is_empty() {
-        return Ok(Vec::new());
+) -> Result<Vec<Option<String>>, OutputError> {
+    if !results.rows.is_empty() {
+        folder.write(&format!("{stem}.csv"), curves_csv(&results.rows, with_problem))?;
     }
-    let csv = curves_csv(&results.rows, with_problem);
-    folder.write(&format!("{stem}.csv"), csv)?;
     let mut svgs = Vec::new();
     for problem in &experiment.problems {
         if results.rows.iter().all(|row| row.problem != problem.name) {
+            svgs.push(None);
             continue;
         }
         let name = match experiment.problems.len() {
@@ -107,7 +106,7 @@ pub fn write_curves(
             _ => format!("{stem}-{}", file_name(&problem.name)),
         };
         let figure = figure(experiment, results, &problem.name);
-        svgs.push((problem.name.clone(), folder.write_figure(&name, &figure)?));
+        svgs.push(Some(folder.write_figure(&name, &figure)?));
     }
     Ok(svgs)
 }

@@ -95,9 +95,9 @@ impl Job<'_> {
         }
 
         let mut sections = Vec::new();
-        for ((experiment, results), figures) in runs.iter().zip(figures) {
-            for (problem, svg) in figures {
-                let Some(problem) = experiment.problems.iter().find(|other| other.name == problem) else {
+        for ((experiment, results), svgs) in runs.iter().zip(figures) {
+            for (problem, svg) in experiment.problems.iter().zip(svgs) {
+                let Some(svg) = svg else {
                     continue;
                 };
                 sections.push(Section {

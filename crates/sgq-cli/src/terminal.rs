@@ -37,15 +37,15 @@ pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBa
         });
     bar.set_style(style);
     bar.set_prefix(format!(
-        "{name:<10} {} × {} trials",
-        counted(experiment.methods.len(), "method"),
-        experiment.trials
+        "{name:<10} {} × {}",
+        counted(experiment.methods.len() as u64, "method"),
+        counted(experiment.trials, "trial")
     ));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -2,10 +2,22 @@
 
 use std::{
     fs,
-    process::{Command, Stdio},
+    path::Path,
+    process::{Child, Command, Stdio},
 };
 
 use crate::{GOOD, folder_with, read_text, sgq, summary, text};
+
+#[cfg(unix)]
+fn start_traced_run(folder: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_sgq"))
+        .args(["run", "x.toml", "--out", "o", "--trace"])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
 
 #[cfg(unix)]
 #[test]
@@ -24,13 +36,7 @@ fn ctrl_c_leaves_what_was_finished() {
         (0..users).collect::<Vec<_>>(),
     );
     let place = folder_with("x.toml", &file);
-    let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
-        .args(["run", "x.toml", "--out", "o", "--trace"])
-        .current_dir(place.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start_traced_run(place.path());
     // Once the second method has begun its trace, the first one is finished.
     let begun = Instant::now();
     let second = place.path().join(format!("o/trace/sgq-0.jsonl.{}.partial", child.id()));
@@ -60,13 +66,7 @@ fn being_terminated_is_an_interrupt_too() {
     use std::{thread::sleep, time::Duration};
     let file = GOOD.replace("budget = 30", "budget = 20_000").replace("trials = 3", "trials = 500_000");
     let place = folder_with("x.toml", &file);
-    let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
-        .args(["run", "x.toml", "--out", "o", "--trace"])
-        .current_dir(place.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start_traced_run(place.path());
     while !place.path().join("o/trace").exists() {
         sleep(Duration::from_millis(20));
     }
