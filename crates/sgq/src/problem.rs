@@ -35,6 +35,17 @@ pub trait Problem: Oracle {
     /// The Polyak-Łojasiewicz constant `μ`, where there is one and it is known.
     fn pl_constant(&self) -> Option<f64>;
 
+    /// The smoothness of `f` itself, where it is known: at most the mean `L_i`.
+    fn objective_smoothness(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether every `f_i` is a convex quadratic, and the constants above are exact. Theory then looks at gradients,
+    /// which are affine, in a few points, and knows them everywhere.
+    fn is_quadratic(&self) -> bool {
+        false
+    }
+
     /// A minimiser and the infimum, where they are known.
     fn optimum(&self) -> Option<&Optimum>;
 

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{
     Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Scene, Smoothness, Update,
-    random::Fingerprint, step_size::Schedule,
+    random::Fingerprint, step_size::Schedule, theory::Theorem,
 };
 
 pub use ask_tell::AskTell;
@@ -275,6 +275,11 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// The step size `α_t` of the coming step.
     pub fn step_size(&self) -> f64 {
         self.state.schedule.at(self.state.steps)
+    }
+
+    /// The theorem that bounds the step size of this method, where there is one.
+    pub fn theorem(&self) -> Option<Theorem> {
+        self.state.update.theorem(self.state.choice.theorem())
     }
 
     /// The counts, user by user, billed and diagnostic.

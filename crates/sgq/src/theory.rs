@@ -1,8 +1,34 @@
-//! What the theorems allow: caps on the step size.
+//! What the theorems say: constants on a stated region, caps on the step size, rates, floors, and what is left open.
+//!
+//! [`Certificate::new`] puts it all together for one problem, one step size and one region. The pieces:
+//!
+//! - [`Theorem`]: the caps and, by [`Theorem::rate`], contraction factor and floor;
+//! - [`Constants`]: everything in those formulas, each with its [`Provenance`];
+//! - [`Region`]: where the constants hold;
+//! - [`Bound`]: the curve that the gap stays below, and the queries to a target;
+//! - [`Choices`]: Lemma 2's bonus and Proposition 1's regret, measured along a run.
+
+mod assumptions;
+mod bound;
+mod certificate;
+mod choices;
+mod constants;
+mod heterogeneity;
+mod region;
+mod scalar;
 
 use std::fmt;
 
 use crate::Smoothness;
+
+pub use assumptions::{Assumption, Status};
+pub use bound::{Bound, Ingredients, Rate};
+pub use certificate::{Certificate, Question, TheoryError, Verdict};
+pub use choices::{Choices, Measured};
+pub use constants::{Constant, Constants, Provenance};
+pub use heterogeneity::{Heterogeneity, Spread};
+pub use region::{Region, RegionError};
+pub use scalar::Moments;
 
 /// A theorem that bounds the step size of a method.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,25 +54,53 @@ impl Theorem {
 
     /// The largest step size for which the theorem says anything; 0 where it allows none (SGQ with `p = 0`).
     pub fn step_cap(&self, smoothness: &Smoothness, pl_constant: f64) -> f64 {
+        self.binding_term(smoothness, pl_constant).value
+    }
+
+    /// The term that the cap comes from: the smallest of [`cap_terms`](Self::cap_terms).
+    pub fn binding_term(&self, smoothness: &Smoothness, pl_constant: f64) -> CapTerm {
+        let terms = self.cap_terms(smoothness, pl_constant);
+        terms.into_iter().min_by(|one, other| one.value.total_cmp(&other.value)).unwrap_or(CapTerm::UNBOUNDED)
+    }
+
+    /// The terms whose minimum is the cap, in the order in which the theorem writes them.
+    pub fn cap_terms(&self, smoothness: &Smoothness, pl_constant: f64) -> Vec<CapTerm> {
         let users = smoothness.each().len() as f64;
         let (mean, max) = (smoothness.mean(), smoothness.max());
+        let term = |formula, value| CapTerm { formula, value };
         match *self {
-            Self::UniformSgd | Self::One => pl_constant / mean / max / 2.0,
+            Self::UniformSgd | Self::One => vec![term("μ / (2 L L_max)", pl_constant / mean / max / 2.0)],
             Self::Two { explore } => {
                 // 1 − √(1 − q), without the cancellation.
                 let q = explore / (2.0 * users);
                 let freshness = q / (1.0 + (1.0 - q).sqrt()) / max;
-                let descent = pl_constant / mean / max / 4.0;
                 let regret = if explore == 1.0 {
                     f64::INFINITY
                 } else {
                     explore / (96.0 * users * (mean + max)) / (1.0 - explore)
                 };
-                freshness.min(descent).min(regret)
+                vec![
+                    term("(1 − √(1 − p/2n)) / L_max", freshness),
+                    term("μ / (4 L L_max)", pl_constant / mean / max / 4.0),
+                    term("p / (96 n (L + L_max)(1 − p))", regret),
+                ]
             }
-            Self::Saga => 1.0 / (3.0 * max),
+            Self::Saga => vec![term("1 / (3 L_max)", 1.0 / (3.0 * max))],
         }
     }
+}
+
+/// One of the terms whose minimum is a theorem's cap on the step size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CapTerm {
+    /// How the theorem writes it.
+    pub formula: &'static str,
+    /// What it comes to.
+    pub value: f64,
+}
+
+impl CapTerm {
+    const UNBOUNDED: Self = Self { formula: "no bound", value: f64::INFINITY };
 }
 
 impl fmt::Display for Theorem {

@@ -26,6 +26,7 @@ pub struct Custom<V, G> {
     gradient: G,
     smoothness: Option<Vec<f64>>,
     pl_constant: Option<f64>,
+    objective_smoothness: Option<f64>,
     optimum: Option<Optimum>,
 }
 
@@ -36,7 +37,16 @@ where
 {
     /// `user_value(i, x)` returns `f_i(x)`; `gradient(i, x, out)` writes `∇f_i(x)` into `out`.
     pub fn new(users: usize, dim: usize, user_value: V, gradient: G) -> Self {
-        Self { users, dim, user_value, gradient, smoothness: None, pl_constant: None, optimum: None }
+        Self {
+            users,
+            dim,
+            user_value,
+            gradient,
+            smoothness: None,
+            pl_constant: None,
+            objective_smoothness: None,
+            optimum: None,
+        }
     }
 
     /// States each user's smoothness `L_i`.
@@ -48,6 +58,12 @@ where
     /// States the Polyak-Łojasiewicz constant `μ`.
     pub fn with_pl_constant(mut self, pl_constant: f64) -> Self {
         self.pl_constant = Some(pl_constant);
+        self
+    }
+
+    /// States the smoothness of `f` itself, which is at most the mean `L_i`.
+    pub fn with_objective_smoothness(mut self, smoothness: f64) -> Self {
+        self.objective_smoothness = Some(smoothness);
         self
     }
 
@@ -91,6 +107,10 @@ where
 
     fn pl_constant(&self) -> Option<f64> {
         self.pl_constant
+    }
+
+    fn objective_smoothness(&self) -> Option<f64> {
+        self.objective_smoothness
     }
 
     fn optimum(&self) -> Option<&Optimum> {

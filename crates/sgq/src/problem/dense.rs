@@ -25,6 +25,7 @@ pub struct DenseQuadratic {
     centers: Vec<f64>,
     mean_curvature: Vec<f64>,
     smoothness: Vec<f64>,
+    objective_smoothness: f64,
     pl_constant: Option<f64>,
     optimum: Optimum,
 }
@@ -58,7 +59,7 @@ impl DenseQuadratic {
                 *pull += kernel::dot(row, center) / users as f64;
             }
         }
-        let (minimiser, least) = solve(&mean_curvature, &pull)?;
+        let (minimiser, least, most) = solve(&mean_curvature, &pull)?;
 
         let mut problem = Self {
             dim,
@@ -66,6 +67,7 @@ impl DenseQuadratic {
             centers: centers.concat(),
             mean_curvature,
             smoothness,
+            objective_smoothness: 2.0 * most,
             pl_constant: least.map(|least| 2.0 * least),
             optimum: Optimum { point: minimiser, value: 0.0 },
         };
@@ -99,8 +101,8 @@ fn matrix(entries: &[f64], dim: usize) -> Mat<f64> {
     Mat::from_fn(dim, dim, |row, column| entries[row * dim + column])
 }
 
-/// The shortest solution of `A x = b`, and the smallest eigenvalue of `A` that is not zero.
-fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> {
+/// The shortest solution of `A x = b`, and the smallest eigenvalue of `A` that is not zero, and the largest.
+fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>, f64), ProblemError> {
     let dim = b.len();
     let eigen = matrix(a, dim)
         .self_adjoint_eigen(Side::Lower)
@@ -124,7 +126,7 @@ fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>), ProblemError> 
             *x += vectors[(k, j)] * along / values[j];
         }
     }
-    Ok((solution, least))
+    Ok((solution, least, values[dim - 1].max(0.0)))
 }
 
 impl Oracle for DenseQuadratic {
@@ -159,6 +161,14 @@ impl Problem for DenseQuadratic {
 
     fn pl_constant(&self) -> Option<f64> {
         self.pl_constant
+    }
+
+    fn objective_smoothness(&self) -> Option<f64> {
+        Some(self.objective_smoothness)
+    }
+
+    fn is_quadratic(&self) -> bool {
+        true
     }
 
     fn optimum(&self) -> Option<&Optimum> {

@@ -104,6 +104,14 @@ impl Problem for Quadratic {
         self.pl_constant
     }
 
+    fn objective_smoothness(&self) -> Option<f64> {
+        Some(2.0 * self.mean_curvature.iter().copied().fold(0.0, f64::max))
+    }
+
+    fn is_quadratic(&self) -> bool {
+        true
+    }
+
     fn optimum(&self) -> Option<&Optimum> {
         Some(&self.optimum)
     }

@@ -1,7 +1,7 @@
 //! A session whose method is only known at run time.
 
 use super::{Query, Session, SnapshotError, StopReason, TellError, Ticket};
-use crate::{Belief, Choice, ChoiceError, Meter, Update};
+use crate::{Belief, Choice, ChoiceError, Meter, Update, theory::Theorem};
 
 /// What can be done with a session of any method: see [`Session`] for each call.
 #[allow(missing_docs)] // documented on `Session`
@@ -13,6 +13,7 @@ pub trait AskTell: Send {
     fn queries(&self) -> u64;
     fn steps(&self) -> u64;
     fn step_size(&self) -> f64;
+    fn theorem(&self) -> Option<Theorem>;
     fn meter(&self) -> &Meter;
     fn stop_reason(&self) -> Option<StopReason>;
     fn snapshot(&self) -> Result<Vec<u8>, SnapshotError>;
@@ -45,6 +46,10 @@ impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
 
     fn step_size(&self) -> f64 {
         self.step_size()
+    }
+
+    fn theorem(&self) -> Option<Theorem> {
+        self.theorem()
     }
 
     fn meter(&self) -> &Meter {

@@ -10,3 +10,4 @@ mod properties;
 mod protocol;
 mod random_problem;
 mod reference;
+mod theory;
