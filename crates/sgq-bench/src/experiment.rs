@@ -55,6 +55,16 @@ pub struct NamedMethod {
     pub step_size: StepSize,
 }
 
+impl NamedMethod {
+    /// The largest step that it ever takes, given its first.
+    pub fn largest_step(&self, first: f64) -> f64 {
+        match &self.step_size {
+            StepSize::Piecewise(pieces) => pieces.iter().fold(0.0, |largest: f64, (_, size)| largest.max(*size)),
+            _ => first,
+        }
+    }
+}
+
 impl Experiment {
     /// Reads an experiment from the text of a file; `file` is only for messages.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, FileError> {

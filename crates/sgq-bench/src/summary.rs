@@ -220,10 +220,7 @@ pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem)
         if let Some(method) = method
             && let Some(cap) = experiment.step_cap(problem, method)
         {
-            let largest = match &method.step_size {
-                StepSize::Piecewise(pieces) => pieces.iter().fold(0.0, |largest: f64, (_, size)| largest.max(*size)),
-                _ => row.step_size,
-            };
+            let largest = method.largest_step(row.step_size);
             if largest > cap {
                 notes.push(format!(
                     "{}: its step size, {largest:.3e}, is above what its theorem allows, {cap:.3e}: nothing is proven for it here.",

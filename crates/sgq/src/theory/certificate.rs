@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::{
-    Assumption, Bound, CapTerm, Constant, Constants, Ingredients, Provenance, Rate, Region, RegionError, Status,
-    Theorem, assumptions::assumptions, constants::Survey, heterogeneity::gradients, region::Ground,
+    Assumption, Bound, CapTerm, Constant, Constants, Ingredients, Rate, Region, RegionError, Status, Theorem,
+    assumptions::assumptions, constants::Survey, heterogeneity::gradients, region::Ground,
 };
 use crate::{Problem, SettingsError, Smoothness};
 

@@ -1,0 +1,478 @@
+//! What theory guarantees for each method of an experiment, and what not.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sgq::{
+    SettingsError, StepSize,
+    catalog::ChoiceKind,
+    simulate::{SimulationError, gap_curve},
+    theory::{Bound, Certificate, Constant, Question, Region, Status, Theorem, TheoryError, Verdict},
+};
+use thiserror::Error;
+
+use crate::{
+    Experiment,
+    experiment::{NamedMethod, NamedProblem},
+    summary::readable,
+};
+
+/// Where constants are to hold, as a user writes it; see [`FromStr`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum RegionSpec {
+    /// `sublevel`: everything no worse than the start.
+    #[default]
+    Sublevel,
+    /// `ball:5` around the minimiser, or `ball:5@0,0` around a point.
+    Ball {
+        /// Its radius.
+        radius: f64,
+        /// Its center; without one, the minimiser.
+        center: Option<Vec<f64>>,
+    },
+    /// `box:-5..5` for every coordinate, or `box:-5,-1..5,1`.
+    Box {
+        /// The smallest value of each coordinate, or of all.
+        low: Vec<f64>,
+        /// The largest value of each coordinate, or of all.
+        high: Vec<f64>,
+    },
+    /// `trajectory`: the points of the method's first trial.
+    Trajectory,
+}
+
+impl FromStr for RegionSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            format!(
+                "{why}; write sublevel, ball:RADIUS, ball:RADIUS@X,Y,…, box:LOW..HIGH, box:X,Y,…..X,Y,… or trajectory"
+            )
+        };
+        let (kind, rest) = match text.split_once(':') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (text, None),
+        };
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(wrong(&format!("{text:?} is not a number"))),
+        };
+        let numbers = |text: &str| text.split(',').map(number).collect::<Result<Vec<f64>, _>>();
+        match (kind, rest) {
+            ("sublevel", None) => Ok(Self::Sublevel),
+            ("trajectory", None) => Ok(Self::Trajectory),
+            ("ball", Some(rest)) => {
+                let (radius, center) = match rest.split_once('@') {
+                    Some((radius, center)) => (radius, Some(numbers(center)?)),
+                    None => (rest, None),
+                };
+                Ok(Self::Ball { radius: number(radius)?, center })
+            }
+            ("box", Some(rest)) => {
+                let (low, high) = rest.split_once("..").ok_or_else(|| wrong("a box needs a low and a high end"))?;
+                Ok(Self::Box { low: numbers(low)?, high: numbers(high)? })
+            }
+            _ => Err(wrong(&format!("there is no region {text:?}"))),
+        }
+    }
+}
+
+/// How to certify.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Where the constants are to hold.
+    pub region: RegionSpec,
+    /// Points to try where a constant cannot be had otherwise.
+    pub samples: usize,
+    /// Decides which points.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { region: RegionSpec::default(), samples: Question::SAMPLES, seed: 0 }
+    }
+}
+
+/// What theory says about one method on one problem.
+#[derive(Clone, Debug)]
+pub struct MethodCertificate {
+    /// The problem's name.
+    pub problem: String,
+    /// The method's name.
+    pub method: String,
+    /// Whether it looks at more than it pays for.
+    pub oracle: bool,
+    /// The theorem that speaks of the method, if any.
+    pub theorem: Option<Theorem>,
+    /// The cap of that theorem, with its formula, where it can be computed.
+    pub cap: Option<(f64, &'static str)>,
+    /// The constants and the verdicts.
+    pub certificate: Certificate,
+}
+
+/// Certifies every method on every problem.
+pub fn certify(experiment: &Experiment, options: &Options) -> Result<Vec<MethodCertificate>, CertifyError> {
+    let mut certificates = Vec::new();
+    for problem in &experiment.problems {
+        for method in &experiment.methods {
+            let certificate = certify_one(experiment, problem, method, options).map_err(|cause| CertifyError {
+                problem: problem.name.clone(),
+                method: method.name.clone(),
+                cause,
+            })?;
+            certificates.push(certificate);
+        }
+    }
+    Ok(certificates)
+}
+
+/// Certifies one method on one problem.
+fn certify_one(
+    experiment: &Experiment,
+    problem: &NamedProblem,
+    method: &NamedMethod,
+    options: &Options,
+) -> Result<MethodCertificate, CauseOfNone> {
+    let session = experiment.open(problem, method, 0)?;
+    let theorem = session.theorem();
+    let question = Question {
+        varies: match &method.step_size {
+            StepSize::Constant(_) | StepSize::Theory => false,
+            StepSize::Decay { rate, .. } => *rate != 0.0,
+            StepSize::Piecewise(pieces) => pieces.len() > 1,
+        },
+        explore: match method.recipe.choice {
+            ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
+            _ => None,
+        },
+        region: region(experiment, problem, method, &options.region)?,
+        samples: options.samples,
+        seed: options.seed,
+        ..Question::new(&*problem.problem, &problem.start, method.largest_step(session.step_size()))
+    };
+    let certificate = Certificate::new(&question)?;
+    let cap = match theorem {
+        Some(Theorem::Saga) => {
+            certificate.constants.max_smoothness.map(|max| (1.0 / (3.0 * max.value), "1 / (3 L_max)"))
+        }
+        Some(theorem) => {
+            let binding = certificate.verdict(theorem).and_then(|verdict| verdict.binding);
+            binding.map(|term| (term.value, term.formula))
+        }
+        None => None,
+    };
+    Ok(MethodCertificate {
+        problem: problem.name.clone(),
+        method: method.name.clone(),
+        oracle: method.recipe.needs_oracle(),
+        theorem,
+        cap,
+        certificate,
+    })
+}
+
+/// The region of a specification, on this problem.
+fn region(
+    experiment: &Experiment,
+    problem: &NamedProblem,
+    method: &NamedMethod,
+    spec: &RegionSpec,
+) -> Result<Region, CauseOfNone> {
+    let dim = problem.problem.dim();
+    // One number stands for all coordinates.
+    let spread = |numbers: &[f64]| if numbers.len() == 1 { vec![numbers[0]; dim] } else { numbers.to_vec() };
+    Ok(match spec {
+        RegionSpec::Sublevel => Region::Sublevel,
+        RegionSpec::Ball { radius, center } => {
+            let center = match (center, problem.problem.optimum()) {
+                (Some(center), _) => spread(center),
+                (None, Some(optimum)) => optimum.point.clone(),
+                (None, None) => return Err(CauseOfNone::NoCenter),
+            };
+            Region::Ball { center, radius: *radius }
+        }
+        RegionSpec::Box { low, high } => Region::Box { low: spread(low), high: spread(high) },
+        RegionSpec::Trajectory => {
+            let mut session = experiment.open(problem, method, 0)?;
+            let mut points: Vec<Vec<f64>> = Vec::new();
+            gap_curve(&mut *session, &*problem.problem, experiment.budget, |_, query, _| {
+                if points.last().is_none_or(|last| *last != *query.point) {
+                    points.push(query.point.to_vec());
+                }
+                Ok(())
+            })?;
+            points.push(session.point().to_vec());
+            Region::Points { points }
+        }
+    })
+}
+
+/// Why a method could not be certified.
+#[derive(Debug, Error)]
+#[error("method {method:?} on problem {problem:?}: {cause}")]
+pub struct CertifyError {
+    /// The problem's name.
+    pub problem: String,
+    /// The method's name.
+    pub method: String,
+    /// What went wrong.
+    #[source]
+    pub cause: CauseOfNone,
+}
+
+/// What kept a certificate from being made.
+#[derive(Debug, Error)]
+pub enum CauseOfNone {
+    /// The question makes no sense.
+    #[error(transparent)]
+    Theory(#[from] TheoryError),
+    /// The method cannot be opened.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The trajectory cannot be run.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    /// The minimiser is not known.
+    #[error("the minimiser is not known: give the ball a center, as in ball:5@0,0")]
+    NoCenter,
+}
+
+impl MethodCertificate {
+    /// What the method's own theorem says.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.certificate.verdict(self.theorem?)
+    }
+
+    /// The bound on the method's gap, where its theorem holds.
+    pub fn bound(&self) -> Option<Bound> {
+        self.verdict()?.bound
+    }
+
+    /// Why there is no bound to draw.
+    pub fn why_no_bound(&self) -> String {
+        match (self.theorem, self.verdict()) {
+            (None, _) => "no theorem here speaks of this method".into(),
+            (Some(theorem), None) => format!("{theorem} speaks of the distance to the optimum, not of the gap"),
+            (Some(theorem), Some(verdict)) if verdict.holds => {
+                format!("{theorem} holds, but {}", verdict.caveats.join("; "))
+            }
+            (Some(theorem), Some(verdict)) => format!("{theorem} does not cover it: {}", verdict.reasons.join("; ")),
+        }
+    }
+
+    /// What is guaranteed and what is not, in plain words, a sentence or two to a line.
+    pub fn words(&self, targets: &[f64]) -> Vec<String> {
+        let whose = match self.theorem {
+            Some(Theorem::One) => "the gap",
+            _ => "the mean gap",
+        };
+        let mut words = Vec::new();
+        match self.verdict() {
+            Some(verdict) if verdict.holds => {
+                let rate = verdict.rate.map_or(f64::NAN, |rate| rate.factor);
+                let promise = match verdict.bound {
+                    Some(bound) => in_words(whose, &bound, targets),
+                    None => format!("{whose}, less a floor, falls at every step to {} of what it was", short(rate)),
+                };
+                if verdict.is_guaranteed() {
+                    words.push(format!("Guaranteed: {promise}."));
+                } else {
+                    words.push(format!("Not guaranteed, but predicted: {promise}."));
+                    words.extend(verdict.caveats.iter().map(|caveat| format!("It rests on this: {caveat}.")));
+                }
+            }
+            Some(verdict) => {
+                words.push(format!("Nothing is guaranteed: {}.", verdict.reasons.join("; ")));
+            }
+            None => words.push(format!("Nothing is guaranteed: {}.", self.why_no_bound())),
+        }
+        let own = self.verdict().is_some_and(Verdict::is_guaranteed);
+        if self.theorem == Some(Theorem::One)
+            && !own
+            && self.certificate.sgd.is_guaranteed()
+            && let Some(bound) = self.certificate.sgd.bound
+        {
+            let promise = in_words(whose, &bound, targets);
+            words.push(format!(
+                "Guaranteed all the same, since the best improvement is no less than the mean one: {promise}."
+            ));
+        }
+        words
+    }
+
+    fn json(&self, targets: &[f64]) -> Value {
+        let it = &self.certificate;
+        let constants = &it.constants;
+        let named = [
+            ("L", constants.mean_smoothness),
+            ("L_max", constants.max_smoothness),
+            ("L_f", constants.objective_smoothness),
+            ("mu", constants.pl_constant),
+            ("sigma_star", constants.sigma_star),
+            ("delta", constants.delta),
+            ("c", constants.c),
+            ("C1", constants.c1),
+            ("C2", constants.c2),
+        ];
+        let mut region = json!(it.region);
+        region["text"] = it.region.to_string().into();
+        region["samples"] = it.samples.into();
+        if let Some((low, high)) = it.interval {
+            region["interval"] = json!([low, high]);
+        }
+        let mut object = json!({
+            "problem": self.problem,
+            "method": self.method,
+            "oracle": self.oracle,
+            "theorem": self.theorem.map(|theorem| theorem.to_string()),
+            "step_size": it.step_size,
+            "step_cap": self.cap.map(|(cap, _)| cap),
+            "start_gap": it.start_gap,
+        });
+        let provenance: serde_json::Map<String, Value> =
+            named.iter().map(|(name, it)| ((*name).into(), it.map_or(Value::Null, source))).collect();
+        for (name, constant) in named {
+            object[name] = json!(constant.map(|constant| constant.value));
+        }
+        object["provenance"] = provenance.into();
+        object["region"] = region;
+        let assumptions = it.assumptions.iter().map(|assumption| {
+            json!({
+                "number": assumption.number,
+                "statement": assumption.statement,
+                "holds": match assumption.status {
+                    Status::Holds(_) => Some(true),
+                    Status::Fails(_) => Some(false),
+                    Status::Unknown(_) => None,
+                },
+                "status": assumption.status.to_string(),
+            })
+        });
+        object["assumptions"] = assumptions.collect();
+        for (name, verdict) in [("sgd", &it.sgd), ("theorem1", &it.theorem1), ("theorem2", &it.theorem2)] {
+            object[name] = verdict_json(verdict, targets);
+        }
+        object["verdict"] = self.words(targets).join(" ").into();
+        object
+    }
+}
+
+fn source(constant: Constant) -> Value {
+    constant.provenance.to_string().into()
+}
+
+fn verdict_json(verdict: &Verdict, targets: &[f64]) -> Value {
+    let queries = |bound: Bound| -> Value {
+        targets
+            .iter()
+            .map(|target| (readable(*target), json!(bound.queries_to(*target))))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    };
+    json!({
+        "cap": verdict.cap,
+        "binding_term": verdict.binding.map(|term| term.formula),
+        "holds": verdict.holds,
+        "guaranteed": verdict.is_guaranteed(),
+        "rate": verdict.rate.map(|rate| rate.factor),
+        "floor": verdict.rate.and_then(|rate| rate.floor),
+        "queries_to_gap": verdict.bound.map(queries),
+        "reasons": verdict.reasons,
+        "caveats": verdict.caveats,
+    })
+}
+
+/// What `sgq certify --json` prints.
+#[derive(Debug, Serialize)]
+pub struct CertificateFile {
+    version: &'static str,
+    experiment: String,
+    certificates: Vec<Value>,
+}
+
+impl CertificateFile {
+    /// Of one experiment.
+    pub fn new(experiment: &Experiment, certificates: &[MethodCertificate]) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            experiment: experiment.name.clone(),
+            certificates: certificates.iter().map(|certificate| certificate.json(&experiment.targets)).collect(),
+        }
+    }
+}
+
+/// The bound as a sentence, with the queries to each target.
+fn in_words(whose: &str, bound: &Bound, targets: &[f64]) -> String {
+    let Bound { start_gap, factor, floor, startup } = *bound;
+    let after = match startup {
+        0 => "after t queries".into(),
+        startup => format!("after {startup} + t queries"),
+    };
+    let mut words =
+        format!("{after} {whose} is at most {} · {}^t + {}", short(start_gap), short_factor(factor), short(floor));
+    let reached = |target: &f64| Some((*target, bound.queries_to(*target)?));
+    let smallest = targets.iter().filter_map(reached).next_back();
+    if let Some((target, queries)) = smallest {
+        words += &format!(", and at most {} after {queries} queries", readable(target));
+    }
+    words
+}
+
+/// A number with four digits that count.
+pub fn short(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return number.to_string();
+    }
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    if (1e-3..1e6).contains(&number.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+/// A factor close to 1: as many digits as show by how much it is below.
+fn short_factor(factor: f64) -> String {
+    match 1.0 - factor {
+        rest if rest > 0.0 && rest < 0.01 => format!("(1 − {})", short(rest)),
+        _ => short(factor),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_are_read() {
+        let read = |text: &str| text.parse::<RegionSpec>();
+        assert_eq!(read("sublevel"), Ok(RegionSpec::Sublevel));
+        assert_eq!(read("trajectory"), Ok(RegionSpec::Trajectory));
+        assert_eq!(read("ball:5"), Ok(RegionSpec::Ball { radius: 5.0, center: None }));
+        let off = RegionSpec::Ball { radius: 0.5, center: Some(vec![-1.0, 2.0]) };
+        assert_eq!(read("ball:0.5@-1,2"), Ok(off));
+        assert_eq!(read("box:-5..5"), Ok(RegionSpec::Box { low: vec![-5.0], high: vec![5.0] }));
+        let flat = RegionSpec::Box { low: vec![-1.0, -2.0], high: vec![0.5, 1e3] };
+        assert_eq!(read("box:-1,-2..0.5,1e3"), Ok(flat));
+        for (text, expected) in [
+            ("bal:5", "no region \"bal:5\""),
+            ("ball", "no region \"ball\""),
+            ("ball:five", "\"five\" is not a number"),
+            ("ball:inf", "\"inf\" is not a number"),
+            ("ball:5@", "\"\" is not a number"),
+            ("box:5", "a low and a high end"),
+            ("box:..", "\"\" is not a number"),
+            ("", "no region"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(expected) && error.contains("write sublevel"), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let numbers = [0.025, 7.438_016e-4, 2.0, 25.0, 0.963_907_5, 1e-300, 0.0, 1_234_567.0, -0.123_45];
+        let expected = ["0.025", "7.438e-4", "2", "25", "0.9639", "1e-300", "0", "1.235e6", "-0.1235"];
+        assert_eq!(numbers.map(short), expected);
+        assert_eq!([0.97, 0.999_5, 0.0].map(short_factor), ["0.97", "(1 − 5e-4)", "0"]);
+    }
+}
