@@ -1,16 +1,18 @@
 //! What theory guarantees for each method of an experiment, and what not.
 
+mod json;
+
 use std::str::FromStr;
 
-use serde::Serialize;
-use serde_json::{Value, json};
 use sgq::{
     SettingsError, StepSize,
     catalog::ChoiceKind,
     simulate::{SimulationError, gap_curve},
-    theory::{Bound, Certificate, Constant, Question, Region, Status, Theorem, TheoryError, Verdict},
+    theory::{Bound, Certificate, Question, Region, Theorem, TheoryError, Verdict},
 };
 use thiserror::Error;
+
+pub use json::CertificateFile;
 
 use crate::{
     Experiment,
@@ -255,7 +257,9 @@ impl MethodCertificate {
     pub fn why_no_bound(&self) -> String {
         match (self.theorem, self.verdict()) {
             (None, _) => "no theorem here speaks of this method".into(),
-            (Some(theorem), None) => format!("{theorem} speaks of the distance to the optimum, not of the gap"),
+            (Some(theorem), None) => format!(
+                "{theorem} speaks of the distance to the optimum, and wants every user strongly convex, which is not checked"
+            ),
             (Some(theorem), Some(verdict)) if verdict.holds => {
                 format!("{theorem} holds, but {}", verdict.caveats.join("; "))
             }
@@ -287,7 +291,7 @@ impl MethodCertificate {
             Some(verdict) => {
                 words.push(format!("Nothing is guaranteed: {}.", verdict.reasons.join("; ")));
             }
-            None => words.push(format!("Nothing is guaranteed: {}.", self.why_no_bound())),
+            None => words.push(format!("Nothing is claimed: {}.", self.why_no_bound())),
         }
         let own = self.verdict().is_some_and(Verdict::is_guaranteed);
         if self.theorem == Some(Theorem::One)
@@ -301,106 +305,6 @@ impl MethodCertificate {
             ));
         }
         words
-    }
-
-    fn json(&self, targets: &[f64]) -> Value {
-        let it = &self.certificate;
-        let constants = &it.constants;
-        let named = [
-            ("L", constants.mean_smoothness),
-            ("L_max", constants.max_smoothness),
-            ("L_f", constants.objective_smoothness),
-            ("mu", constants.pl_constant),
-            ("sigma_star", constants.sigma_star),
-            ("delta", constants.delta),
-            ("c", constants.c),
-            ("C1", constants.c1),
-            ("C2", constants.c2),
-        ];
-        let mut region = json!(it.region);
-        region["text"] = it.region.to_string().into();
-        region["samples"] = it.samples.into();
-        if let Some((low, high)) = it.interval {
-            region["interval"] = json!([low, high]);
-        }
-        let mut object = json!({
-            "problem": self.problem,
-            "method": self.method,
-            "oracle": self.oracle,
-            "theorem": self.theorem.map(|theorem| theorem.to_string()),
-            "step_size": it.step_size,
-            "step_cap": self.cap.map(|(cap, _)| cap),
-            "start_gap": it.start_gap,
-        });
-        let provenance: serde_json::Map<String, Value> =
-            named.iter().map(|(name, it)| ((*name).into(), it.map_or(Value::Null, source))).collect();
-        for (name, constant) in named {
-            object[name] = json!(constant.map(|constant| constant.value));
-        }
-        object["provenance"] = provenance.into();
-        object["region"] = region;
-        let assumptions = it.assumptions.iter().map(|assumption| {
-            json!({
-                "number": assumption.number,
-                "statement": assumption.statement,
-                "holds": match assumption.status {
-                    Status::Holds(_) => Some(true),
-                    Status::Fails(_) => Some(false),
-                    Status::Unknown(_) => None,
-                },
-                "status": assumption.status.to_string(),
-            })
-        });
-        object["assumptions"] = assumptions.collect();
-        for (name, verdict) in [("sgd", &it.sgd), ("theorem1", &it.theorem1), ("theorem2", &it.theorem2)] {
-            object[name] = verdict_json(verdict, targets);
-        }
-        object["verdict"] = self.words(targets).join(" ").into();
-        object
-    }
-}
-
-fn source(constant: Constant) -> Value {
-    constant.provenance.to_string().into()
-}
-
-fn verdict_json(verdict: &Verdict, targets: &[f64]) -> Value {
-    let queries = |bound: Bound| -> Value {
-        targets
-            .iter()
-            .map(|target| (readable(*target), json!(bound.queries_to(*target))))
-            .collect::<serde_json::Map<_, _>>()
-            .into()
-    };
-    json!({
-        "cap": verdict.cap,
-        "binding_term": verdict.binding.map(|term| term.formula),
-        "holds": verdict.holds,
-        "guaranteed": verdict.is_guaranteed(),
-        "rate": verdict.rate.map(|rate| rate.factor),
-        "floor": verdict.rate.and_then(|rate| rate.floor),
-        "queries_to_gap": verdict.bound.map(queries),
-        "reasons": verdict.reasons,
-        "caveats": verdict.caveats,
-    })
-}
-
-/// What `sgq certify --json` prints.
-#[derive(Debug, Serialize)]
-pub struct CertificateFile {
-    version: &'static str,
-    experiment: String,
-    certificates: Vec<Value>,
-}
-
-impl CertificateFile {
-    /// Of one experiment.
-    pub fn new(experiment: &Experiment, certificates: &[MethodCertificate]) -> Self {
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            experiment: experiment.name.clone(),
-            certificates: certificates.iter().map(|certificate| certificate.json(&experiment.targets)).collect(),
-        }
     }
 }
 

@@ -68,7 +68,7 @@ struct MethodSummary {
 
 /// An object whose keys keep their order.
 #[derive(Debug)]
-struct Pairs<V>(Vec<(String, V)>);
+pub(crate) struct Pairs<V>(pub(crate) Vec<(String, V)>);
 
 impl<V: Serialize> Serialize for Pairs<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,5 +1,6 @@
 //! The command line of sgq.
 
+mod certify;
 mod experiments;
 mod methods;
 mod reproduce;
@@ -27,6 +28,7 @@ struct Cli {
 enum Command {
     Reproduce(reproduce::Args),
     Run(run::Args),
+    Certify(certify::Args),
     Methods(methods::Args),
 }
 
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Certify(args) => certify::run(&args),
         Command::Methods(args) => methods::run(&args),
     };
     match outcome {

@@ -32,10 +32,15 @@ pub struct Args {
     options: Options,
 }
 
+/// Reads an experiment from its file.
+pub fn read(path: &Path) -> Result<Experiment, Box<dyn Error>> {
+    let file = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
+    Ok(Experiment::from_toml(&file, &text)?)
+}
+
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let file = args.file.display().to_string();
-    let text = fs::read_to_string(&args.file).map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
-    let mut experiment = Experiment::from_toml(&file, &text)?;
+    let mut experiment = read(&args.file)?;
     args.options.apply(&mut experiment);
     let default_out = Path::new("out").join(file_name(&experiment.name));
     let title = experiment.title.clone();

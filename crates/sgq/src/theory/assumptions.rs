@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Constant, Constants, Provenance, heterogeneity::gradients};
+use super::{Constants, Provenance, heterogeneity::gradients};
 use crate::{Problem, Smoothness, kernel};
 
 /// One of the paper's assumptions.
@@ -21,6 +21,8 @@ pub struct Assumption {
 pub enum Status {
     /// It does.
     Holds(Provenance),
+    /// Only with constants of zero: the theorem then promises no more than SGD's bound.
+    Trivial,
     /// It does not, for this reason.
     Fails(String),
     /// This is missing.
@@ -40,6 +42,7 @@ impl fmt::Display for Status {
             Self::Holds(Provenance::Certified) => f.write_str("holds (certified)"),
             Self::Holds(Provenance::Given) => f.write_str("stated by the problem, not contradicted by the samples"),
             Self::Holds(Provenance::Estimated { samples }) => write!(f, "holds on {samples} samples"),
+            Self::Trivial => f.write_str("only with C_1 = C_2 = 0, which promises no more than SGD's bound"),
             Self::Fails(why) => write!(f, "fails: {why}"),
             Self::Unknown(missing) => write!(f, "not known: {missing}"),
         }
@@ -69,19 +72,18 @@ pub(super) fn assumptions(
         }
         (Some(mu), _) => status(if problem.is_quadratic() { None } else { not_pl(problem, mu.value, points) }),
     };
-    let region = |constant: Option<Constant>, missing| match constant {
-        Some(constant) => Status::Holds(constant.provenance),
-        None => Status::Unknown(missing),
+    let differ = match (constants.c1, constants.c2) {
+        (Some(c1), Some(c2)) if c1.value == 0.0 && c2.value == 0.0 => Status::Trivial,
+        (Some(c1), Some(_)) => Status::Holds(c1.provenance),
+        _ => Status::Unknown("C_1 and C_2 need each L_i"),
     };
+    let bounded = constants.delta.map_or(Status::Unknown("Δ is not finite"), |delta| Status::Holds(delta.provenance));
     let statements = [
         ("every user's cost is convex", status(convex)),
         ("every user's gradient is L_i-Lipschitz", smooth),
         ("f satisfies the Polyak-Łojasiewicz inequality with μ", pl),
-        (
-            "the users' improvements differ, by C_1 and C_2, on the region",
-            region(constants.c1, "C_1 and C_2 need each L_i"),
-        ),
-        ("the users' gradients differ by at most Δ on the region", region(constants.delta, "Δ is not finite")),
+        ("the users' improvements differ, by C_1 and C_2, on the region", differ),
+        ("the users' gradients differ by at most Δ on the region", bounded),
     ];
     let numbered = statements.into_iter().zip(1..);
     numbered.map(|((statement, status), number)| Assumption { number, statement, status }).collect()

@@ -191,6 +191,11 @@ impl Certificate {
     }
 }
 
+/// How many times larger, in words.
+fn times(ratio: f64) -> String {
+    if ratio >= 1.5 && ratio.is_finite() { format!("{ratio:.0} times") } else { "above".into() }
+}
+
 /// Whether no step along any user's gradient can leave the region: known for intervals alone.
 ///
 /// For a convex user and `α ≤ 1/L_max`, `x − α f_i'(x)` does not fall when `x` rises. So no point of the interval is sent
@@ -231,7 +236,7 @@ impl Judge<'_> {
             match status {
                 Status::Fails(why) => verdict.reasons.push(format!("Assumption {number} fails: {why}")),
                 Status::Unknown(missing) => verdict.reasons.push(format!("Assumption {number} is open: {missing}")),
-                Status::Holds(_) => {}
+                Status::Holds(_) | Status::Trivial => {}
             }
         }
         let step_size = self.question.step_size;
@@ -248,8 +253,10 @@ impl Judge<'_> {
             verdict.binding = Some(binding);
             if step_size > binding.value {
                 verdict.reasons.push(format!(
-                    "the step size {step_size} is above the cap, {:.3e}, which comes from {}",
-                    binding.value, binding.formula
+                    "the step size, {step_size:.3e}, is {} the cap, {:.3e}, which comes from {}",
+                    times(step_size / binding.value),
+                    binding.value,
+                    binding.formula
                 ));
             }
         }

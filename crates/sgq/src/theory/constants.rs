@@ -3,7 +3,6 @@
 use std::fmt;
 
 use rayon::prelude::*;
-use serde::Serialize;
 
 use super::{
     Heterogeneity, RegionError, Spread,
@@ -14,8 +13,7 @@ use super::{
 use crate::{Problem, Random, Smoothness, kernel, random::derive_seed};
 
 /// Where a number came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// Computed from the problem, up to rounding.
     Exact,
@@ -42,7 +40,7 @@ impl fmt::Display for Provenance {
 }
 
 /// A number, and where it came from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constant {
     /// The number.
     pub value: f64,

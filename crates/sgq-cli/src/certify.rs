@@ -1,0 +1,152 @@
+//! `sgq certify`: what theory guarantees, and what not.
+
+use std::{error::Error, fmt::Write as _, path::PathBuf};
+
+use sgq::theory::{Certificate, Constant, Theorem};
+use sgq_bench::{
+    Experiment,
+    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify, short},
+    experiment::NamedProblem,
+};
+
+use crate::{Outcome, run, terminal};
+
+/// Say what theory guarantees for each method of an experiment, and what not.
+///
+/// For every method: which of the paper's assumptions hold and on which region, the largest step that its theorem allows,
+/// whether the step size is inside, and the rate and floor that follow. Every constant says whether it is exact, a certified
+/// bound, or estimated from samples of the region.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  sgq certify experiments/paper-fig1.toml\n  sgq certify experiments/paper-fig1.toml \
+                  --region ball:5 --json\n\nRegions:\n  sublevel           everything no worse than the start, \
+                  f(x) ≤ f(x_0); the default\n  ball:5             within 5 of the minimiser; ball:5@1,2 of the point (1, 2)\
+                  \n  box:-5..5          every coordinate from -5 to 5; box:-5,0..5,1 for each its own\n  trajectory         \
+                  the points that the method's first trial comes through\n\nNothing is asked of any user, and nothing billed: \
+                  it looks at the problem itself.\nWhat the words mean is in docs/theory.md."
+)]
+pub struct Args {
+    /// The experiment, a TOML file
+    #[arg(value_name = "FILE.toml")]
+    file: PathBuf,
+    /// Where the constants are to hold
+    #[arg(long, value_name = "REGION", default_value = "sublevel", value_parser = str::parse::<RegionSpec>)]
+    region: RegionSpec,
+    /// Points of the region to try where a constant cannot be had otherwise
+    #[arg(long, value_name = "N", default_value_t = Options::default().samples as u64,
+          value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    samples: u64,
+    /// Decides which points are tried
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Print the verdicts as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print one line for each method
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let experiment = run::read(&args.file)?;
+    let options = Options { region: args.region.clone(), samples: args.samples as usize, seed: args.seed };
+    let certificates = certify(&experiment, &options)?;
+    if args.json {
+        let file = CertificateFile::new(&experiment, &certificates);
+        terminal::say(&serde_json::to_string_pretty(&file)?)?;
+    } else if args.quiet {
+        for certificate in &certificates {
+            terminal::say(&headline(certificate))?;
+        }
+    } else {
+        terminal::say(text(&experiment, &certificates).trim_end())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// One line on one method.
+fn headline(it: &MethodCertificate) -> String {
+    let verdict = match it.verdict() {
+        Some(verdict) if verdict.is_guaranteed() => "guaranteed",
+        Some(verdict) if verdict.holds => "predicted, not guaranteed",
+        _ => "nothing guaranteed",
+    };
+    format!("{}\t{}\t{verdict}", it.problem, it.method)
+}
+
+fn text(experiment: &Experiment, certificates: &[MethodCertificate]) -> String {
+    let mut text = String::new();
+    for problem in &experiment.problems {
+        let mut of_problem = certificates.iter().filter(|it| it.problem == problem.name).peekable();
+        if let Some(first) = of_problem.peek() {
+            write_problem(&mut text, problem, &first.certificate);
+        }
+        for certificate in of_problem {
+            write_method(&mut text, certificate, &experiment.targets);
+        }
+    }
+    text
+}
+
+fn write_problem(text: &mut String, problem: &NamedProblem, it: &Certificate) {
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let users = counted(problem.problem.users(), "user");
+    let parameters = counted(problem.problem.dim(), "parameter");
+    let _ = write!(text, "\n  {}: {users}, {parameters}", problem.name);
+    if let Some(gap) = it.start_gap {
+        let _ = write!(text, ", gap at the start {}", short(gap));
+    }
+    let _ = write!(text, "\n  region: {}", it.region);
+    if let Some((low, high)) = it.interval {
+        let _ = write!(text, "; here from {} to {}", short(low), short(high));
+    }
+    text.push_str("\n\n");
+    let constants = &it.constants;
+    for (name, meaning, constant) in [
+        ("L", "mean smoothness of the users", constants.mean_smoothness),
+        ("L_max", "largest smoothness of a user", constants.max_smoothness),
+        ("L_f", "smoothness of f itself", constants.objective_smoothness),
+        ("mu", "Polyak-Łojasiewicz constant", constants.pl_constant),
+        ("sigma*", "mean squared gradient at the optimum", constants.sigma_star),
+        ("Delta", "how far users' gradients differ, on the region", constants.delta),
+    ] {
+        write_constant(text, name, meaning, constant);
+    }
+    text.push('\n');
+    for assumption in &it.assumptions {
+        let _ = writeln!(text, "    Assumption {}  {}: {}", assumption.number, assumption.statement, assumption.status);
+    }
+}
+
+fn write_constant(text: &mut String, name: &str, meaning: &str, constant: Option<Constant>) {
+    let (value, source) = match constant {
+        Some(constant) => (short(constant.value), constant.provenance.to_string()),
+        None => ("–".into(), "not known".into()),
+    };
+    let _ = writeln!(text, "    {name:<7}{value:>10}  {meaning}; {source}");
+}
+
+fn write_method(text: &mut String, it: &MethodCertificate, targets: &[f64]) {
+    let label = if it.oracle { format!("{} (oracle, looks not billed)", it.method) } else { it.method.clone() };
+    let theorem = it.theorem.map_or("no theorem".to_owned(), |theorem| theorem.to_string());
+    let _ = writeln!(text, "\n  {label}, step size {}: {theorem}", short(it.certificate.step_size));
+    if let Some(Theorem::One | Theorem::Two { .. }) = it.theorem {
+        let constants = &it.certificate.constants;
+        write_constant(text, "c", "Lemma 1, on the region at this step size", constants.c);
+        write_constant(text, "C_1", "Assumption 4, on the region", constants.c1);
+        write_constant(text, "C_2", "Assumption 4, on the region", constants.c2);
+    }
+    if let Some((cap, formula)) = it.cap {
+        let inside = if it.certificate.step_size <= cap { "inside" } else { "outside" };
+        let _ = writeln!(text, "    {inside} its cap, {} = {formula}", short(cap));
+    }
+    if let Some(verdict) = it.verdict()
+        && let Some(rate) = verdict.rate
+    {
+        let floor = rate.floor.map_or("not known".into(), short);
+        let _ = writeln!(text, "    factor {} a step, floor {floor}", short(rate.factor));
+    }
+    for sentence in it.words(targets) {
+        let _ = writeln!(text, "    {sentence}");
+    }
+}
