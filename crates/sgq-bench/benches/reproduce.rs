@@ -39,7 +39,7 @@ fn note(failure: &mut Result<(), Box<dyn Error>>, result: Result<(), Box<dyn Err
 
 fn compute() -> Result<Vec<(Experiment, Results)>, Box<dyn Error>> {
     let interrupt = AtomicBool::new(false);
-    let control = Control { interrupt: &interrupt, on_trial: &|| {}, trace: None };
+    let control = Control { interrupt: &interrupt, on_trial: &|| {}, trace: None, choices: false };
     let mut runs = Vec::new();
     for (file, text) in FILES {
         let experiment = Experiment::from_toml(file, text)?;

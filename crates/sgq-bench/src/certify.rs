@@ -200,9 +200,10 @@ fn region(
         RegionSpec::Trajectory => {
             let mut session = experiment.open(problem, method, 0)?;
             let mut points: Vec<Vec<f64>> = Vec::new();
-            gap_curve(&mut *session, &*problem.problem, experiment.budget, |_, query, _| {
-                if points.last().is_none_or(|last| *last != *query.point) {
-                    points.push(query.point.to_vec());
+            gap_curve(&mut *session, &*problem.problem, experiment.budget, |answer| {
+                let point = &answer.query.point;
+                if points.last().is_none_or(|last| *last != **point) {
+                    points.push(point.to_vec());
                 }
                 Ok(())
             })?;

@@ -51,6 +51,9 @@ pub struct Curve {
     /// Drawn dashed and with hollow markers: for instance an oracle that sees more than it pays
     /// for.
     pub dashed: bool,
+    /// Drawn thin, dotted and without markers, in the colour of the curve at this place in the
+    /// list: a bound that belongs to it.
+    pub companion_of: Option<usize>,
 }
 
 /// A value with its uncertainty.

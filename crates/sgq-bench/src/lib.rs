@@ -4,6 +4,7 @@
 //! results into files.
 
 pub mod certify;
+pub mod choices;
 pub mod experiment;
 pub mod figure;
 pub mod output;

@@ -7,10 +7,12 @@ use std::{
     process,
 };
 
+use sgq::theory::Verdict;
 use thiserror::Error;
 
 use crate::{
     Experiment,
+    choices::ChoicesAtQuery,
     figure::{Curve, Figure, FigureError, Point},
     run::{MethodResult, Results},
 };
@@ -47,7 +49,7 @@ impl Folder {
     }
 
     /// Writes a figure as `name.svg` and `name.png`, and returns the SVG.
-    fn write_figure(&mut self, name: &str, figure: &Figure) -> Result<String, OutputError> {
+    pub fn write_figure(&mut self, name: &str, figure: &Figure) -> Result<String, OutputError> {
         let svg = figure.svg();
         self.write(&format!("{name}.svg"), &svg)?;
         self.write(&format!("{name}.png"), figure.png()?)?;
@@ -93,7 +95,11 @@ pub fn write_curves(
     results: &Results,
 ) -> Result<Vec<Option<String>>, OutputError> {
     if !results.rows.is_empty() {
-        folder.write(&format!("{stem}.csv"), curves_csv(&results.rows, with_problem))?;
+        folder.write(&format!("{stem}.csv"), curves_csv(results, with_problem))?;
+    }
+    if results.rows.iter().any(|row| row.choices.is_some()) {
+        let name = if stem == "curves" { "choices.csv".into() } else { format!("{stem}-choices.csv") };
+        folder.write(&name, choices_csv(&results.rows, with_problem))?;
     }
     let mut svgs = Vec::new();
     for problem in &experiment.problems {
@@ -111,24 +117,50 @@ pub fn write_curves(
     Ok(svgs)
 }
 
-/// The curves as CSV: `[problem,]method,queries,gap_mean,gap_sem`.
-fn curves_csv(rows: &[MethodResult], with_problem: bool) -> String {
-    let mut csv = String::new();
-    if with_problem {
-        csv.push_str("problem,");
-    }
-    csv.push_str("method,queries,gap_mean,gap_sem\n");
-    for row in rows {
-        let mut name = quoted(&row.method);
-        if with_problem {
-            name = format!("{},{name}", quoted(&row.problem));
-        }
+/// The curves as CSV: `[problem,]method,queries,gap_mean,gap_sem[,gap_bound]`; no bound, no entry.
+fn curves_csv(results: &Results, with_problem: bool) -> String {
+    let with_bound = !results.certificates.is_empty();
+    let mut csv = first_columns(with_problem).to_owned();
+    csv.push_str(if with_bound { "queries,gap_mean,gap_sem,gap_bound\n" } else { "queries,gap_mean,gap_sem\n" });
+    for row in &results.rows {
+        let name = name_columns(row, with_problem);
+        let bound = results.bound(row);
         for (queries, (mean, sem)) in row.gap_mean.iter().zip(&row.gap_sem).enumerate() {
             // `{:?}` prints the shortest digits that read back as the same number.
-            let _ = writeln!(csv, "{name},{queries},{mean:?},{sem:?}");
+            let _ = write!(csv, "{name}{queries},{mean:?},{sem:?}");
+            if with_bound {
+                let bound = bound.map(|bound| format!("{:?}", bound.at(queries as u64)));
+                let _ = write!(csv, ",{}", bound.unwrap_or_default());
+            }
+            csv.push('\n');
         }
     }
     csv
+}
+
+/// How good the choices were, as CSV: Proposition 1's regret and its bound, and the part of Lemma 2's bonus that is used.
+fn choices_csv(rows: &[MethodResult], with_problem: bool) -> String {
+    let mut csv = first_columns(with_problem).to_owned();
+    csv.push_str("queries,guided_trials,regret_mean,regret_bound_mean,largest_part_of_bound,largest_part_of_bonus\n");
+    for row in rows {
+        let name = name_columns(row, with_problem);
+        let choices = row.choices.iter().flat_map(|choices| choices.by_query.iter().enumerate());
+        for (queries, here) in choices.filter(|(_, here)| here.guided > 0) {
+            let (regret, bound) = (here.mean(here.regret), here.mean(here.bound));
+            let ChoicesAtQuery { guided, largest_part, tightness, .. } = here;
+            let _ = writeln!(csv, "{name}{queries},{guided},{regret:?},{bound:?},{largest_part:?},{tightness:?}");
+        }
+    }
+    csv
+}
+
+fn first_columns(with_problem: bool) -> &'static str {
+    if with_problem { "problem,method," } else { "method," }
+}
+
+fn name_columns(row: &MethodResult, with_problem: bool) -> String {
+    let problem = if with_problem { quoted(&row.problem) + "," } else { String::new() };
+    format!("{problem}{},", quoted(&row.method))
 }
 
 fn quoted(text: &str) -> String {
@@ -137,14 +169,26 @@ fn quoted(text: &str) -> String {
 
 /// The figure of one problem: mean gap against queries, with bands of one standard error.
 fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
-    let rows = results.rows.iter().filter(|row| row.problem == problem);
-    let curves = rows.map(|row| {
+    let rows: Vec<&MethodResult> = results.rows.iter().filter(|row| row.problem == problem).collect();
+    let curves = rows.iter().map(|row| {
         let points = row.gap_mean.iter().zip(&row.gap_sem).enumerate();
         Curve {
             label: row.label(),
             points: points.map(|(queries, (&mean, &error))| Point { x: queries as f64, mean, error }).collect(),
             dashed: row.oracle,
+            companion_of: None,
         }
+    });
+    let bounds = rows.iter().enumerate().filter_map(|(index, row)| {
+        let bound = results.bound(row)?;
+        let guaranteed = results.certificate(row).and_then(|it| it.verdict()).is_some_and(Verdict::is_guaranteed);
+        let points = (0..row.gap_mean.len() as u64).map(|queries| (queries as f64, bound.at(queries)));
+        Some(Curve {
+            label: format!("{}: bound{}", row.method, if guaranteed { "" } else { ", not guaranteed" }),
+            points: points.map(|(x, mean)| Point { x, mean, error: f64::NAN }).collect(),
+            dashed: false,
+            companion_of: Some(index),
+        })
     });
     Figure {
         title: experiment.title_on(problem),
@@ -153,7 +197,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
             1 => "objective gap, one trial".into(),
             trials => format!("objective gap, mean of {trials} trials"),
         },
-        curves: curves.collect(),
+        curves: curves.chain(bounds).collect(),
         y_range: experiment.gap_axis.or_else(|| axis_without_outliers(results, problem)),
     }
 }
@@ -225,14 +269,16 @@ mod tests {
             diverged: 0,
             billed_per_user: Vec::new(),
             diagnostic: 0,
+            choices: None,
         }
     }
 
     #[test]
     fn curves_are_written_with_their_problem() {
         let rows = [row("a,b", "M", vec![2.0]), row("c", "N", vec![1e-7])];
+        let results = Results { rows: rows.into(), ..Results::default() };
         assert_eq!(
-            curves_csv(&rows, true),
+            curves_csv(&results, true),
             "problem,method,queries,gap_mean,gap_sem\n\"a,b\",M,0,2.0,0.0\nc,N,0,1e-7,0.0\n"
         );
     }

@@ -126,6 +126,7 @@ mod tests {
             diverged: 2,
             billed_per_user: vec![1],
             diagnostic: 0,
+            choices: None,
         };
         let results = Results { rows: vec![row], ..Results::default() };
         let section = Section {

@@ -8,13 +8,17 @@ use std::{
 
 use serde::Serialize;
 use sgq::{
-    Query, SettingsError, StopReason,
-    simulate::{SimulationError, Trial, gap_curve, in_parallel},
+    SettingsError, StopReason,
+    catalog::ChoiceKind,
+    simulate::{Answer, SimulationError, Trial, gap_curve, in_parallel},
+    theory::{Bound, Choices},
 };
 use thiserror::Error;
 
 use crate::{
     Experiment,
+    certify::MethodCertificate,
+    choices::ChoiceStatistics,
     experiment::{NamedMethod, NamedProblem},
     output::file_name,
     statistics::{CurveMean, first_at_most},
@@ -37,6 +41,20 @@ pub struct Results {
     pub unfinished: Vec<Unfinished>,
     /// What went wrong on the way; everything finished before is in `rows`.
     pub failure: Option<RunError>,
+    /// What theory says of each method on each problem, where somebody asked.
+    pub certificates: Vec<MethodCertificate>,
+}
+
+impl Results {
+    /// What theory says of a row's method, where somebody asked.
+    pub fn certificate(&self, row: &MethodResult) -> Option<&MethodCertificate> {
+        self.certificates.iter().find(|it| it.problem == row.problem && it.method == row.method)
+    }
+
+    /// The bound on a row's gap, where somebody asked and its theorem holds.
+    pub fn bound(&self, row: &MethodResult) -> Option<Bound> {
+        self.certificate(row)?.bound()
+    }
 }
 
 /// A method on a problem that did not finish.
@@ -71,6 +89,8 @@ pub struct MethodResult {
     pub billed_per_user: Vec<u64>,
     /// Gradients looked at without being billed, over all trials.
     pub diagnostic: u64,
+    /// How good its choices were, where that was measured.
+    pub choices: Option<ChoiceStatistics>,
 }
 
 impl MethodResult {
@@ -88,6 +108,8 @@ pub struct Control<'a> {
     pub on_trial: &'a (dyn Fn() + Sync),
     /// Where to write every query, one file a trial.
     pub trace: Option<&'a Path>,
+    /// Whether to measure how good the choices of SGQ and its kin are.
+    pub choices: bool,
 }
 
 /// Runs every method on every problem.
@@ -138,6 +160,7 @@ impl Cell<'_> {
     fn run(&self) -> Result<Option<MethodResult>, TrialError> {
         let Self { experiment, problem, method, .. } = *self;
         let mut curve = CurveMean::default();
+        let mut choices = None;
         let mut diverged = 0;
         let mut billed_per_user = vec![0; problem.problem.users()];
         let mut diagnostic = 0;
@@ -154,7 +177,10 @@ impl Cell<'_> {
                 Ok(None) | Err(TrialError::Interrupted) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            for trial in trials {
+            for (trial, measured) in trials {
+                if let Some(measured) = measured {
+                    choices.get_or_insert_with(ChoiceStatistics::default).merge(&measured);
+                }
                 curve.add(&trial.gaps);
                 diverged += u64::from(matches!(trial.stop, StopReason::Diverged { .. }));
                 diagnostic += trial.diagnostic;
@@ -175,25 +201,35 @@ impl Cell<'_> {
             diverged,
             billed_per_user,
             diagnostic,
+            choices,
         }))
     }
 
-    fn run_trial(&self, trial: u64) -> Result<Trial, TrialError> {
+    fn run_trial(&self, trial: u64) -> Result<(Trial, Option<ChoiceStatistics>), TrialError> {
         let mut session = self.experiment.open(self.problem, self.method, trial)?;
         let mut trace = match self.trace {
             Some(folder) => Some(Trace::create(folder, &self.method.name, trial)?),
             None => None,
         };
-        let record = |queries: u64, query: &Query, gradient: &[f64]| {
+        let problem = &*self.problem.problem;
+        let mut choices = match self.measures_choices() {
+            true => Some((Choices::new(problem)?, ChoiceStatistics::default())),
+            false => None,
+        };
+        let record = |answer: &Answer<'_>| {
             if self.control.interrupt.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
+            if let Some((choices, statistics)) = &mut choices
+                && let Some(measured) = choices.observe(answer)
+            {
+                statistics.add(answer.queries, &measured);
+            }
             match &mut trace {
-                Some(trace) => trace.record(queries, query, gradient),
+                Some(trace) => trace.record(answer),
                 None => Ok(()),
             }
         };
-        let problem = &*self.problem.problem;
         let curve = gap_curve(&mut *session, problem, self.experiment.budget, record);
         let curve = curve.map_err(|error| match error {
             SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => TrialError::Interrupted,
@@ -202,7 +238,12 @@ impl Cell<'_> {
         if let Some(trace) = trace {
             trace.finish()?;
         }
-        Ok(curve)
+        Ok((curve, choices.map(|(_, statistics)| statistics)))
+    }
+
+    /// Lemma 2 and Proposition 1 are about choices by surrogate scores.
+    fn measures_choices(&self) -> bool {
+        self.control.choices && matches!(self.method.recipe.choice, ChoiceKind::SurrogateEi { .. })
     }
 }
 

@@ -4,10 +4,13 @@ use serde::{Serialize, Serializer};
 use sgq::{
     StepSize,
     catalog::{ChoiceKind, UpdateKind, default_inner_steps},
+    theory::{Bound, Verdict},
 };
 
 use crate::{
     Experiment,
+    certify::{MethodCertificate, short},
+    choices::ChoiceStatistics,
     experiment::{NamedMethod, NamedProblem},
     run::{MethodResult, Results, Unfinished},
 };
@@ -64,6 +67,68 @@ struct MethodSummary {
     billed_queries: u64,
     billed_per_user: Vec<u64>,
     diagnostic_gradients: u64,
+    /// What theory says, where somebody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<BoundSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<ChoicesSummary>,
+}
+
+#[derive(Debug, Serialize)]
+struct BoundSummary {
+    theorem: Option<String>,
+    holds: bool,
+    guaranteed: bool,
+    rate: Option<f64>,
+    floor: Option<f64>,
+    queries_to_gap: Option<Pairs<Option<u64>>>,
+    /// What it rests on, or why there is none.
+    because: Vec<String>,
+}
+
+impl BoundSummary {
+    fn new(it: &MethodCertificate, targets: &[f64]) -> Self {
+        let verdict = it.verdict();
+        let bound = it.bound();
+        let queries =
+            |bound: Bound| Pairs(targets.iter().map(|gap| (readable(*gap), bound.queries_to(*gap))).collect());
+        Self {
+            theorem: it.theorem.map(|theorem| theorem.to_string()),
+            holds: verdict.is_some_and(|verdict| verdict.holds),
+            guaranteed: verdict.is_some_and(Verdict::is_guaranteed),
+            rate: bound.map(|bound| bound.factor),
+            floor: bound.map(|bound| bound.floor),
+            queries_to_gap: bound.map(queries),
+            because: match (verdict, bound) {
+                (Some(verdict), Some(_)) => verdict.caveats.clone(),
+                _ => vec![it.why_no_bound()],
+            },
+        }
+    }
+}
+
+/// Proposition 1 and Lemma 2 along the runs.
+#[derive(Debug, Serialize)]
+struct ChoicesSummary {
+    guided: u64,
+    regret_mean: Option<f64>,
+    regret_bound_mean: Option<f64>,
+    largest_part_of_bound: f64,
+    largest_part_of_bonus: f64,
+}
+
+impl ChoicesSummary {
+    fn new(choices: &ChoiceStatistics) -> Self {
+        let total = choices.total();
+        let mean = |sum: f64| Some(total.mean(sum)).filter(|mean| mean.is_finite());
+        Self {
+            guided: total.guided,
+            regret_mean: mean(total.regret),
+            regret_bound_mean: mean(total.bound),
+            largest_part_of_bound: total.largest_part,
+            largest_part_of_bonus: total.tightness,
+        }
+    }
 }
 
 /// An object whose keys keep their order.
@@ -118,6 +183,8 @@ impl ExperimentSummary {
             billed_queries: row.billed_per_user.iter().sum(),
             billed_per_user: row.billed_per_user.clone(),
             diagnostic_gradients: row.diagnostic,
+            bound: results.certificate(row).map(|it| BoundSummary::new(it, &experiment.targets)),
+            choices: row.choices.as_ref().map(ChoicesSummary::new),
         });
         Self {
             name: experiment.name.clone(),
@@ -221,7 +288,7 @@ pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem)
             && let Some(cap) = experiment.step_cap(problem, method)
         {
             let largest = method.largest_step(row.step_size);
-            if largest > cap {
+            if largest > cap && results.certificates.is_empty() {
                 notes.push(format!(
                     "{}: its step size, {largest:.3e}, is above what its theorem allows, {cap:.3e}: nothing is proven for it here.",
                     row.method
@@ -229,8 +296,38 @@ pub fn notes(experiment: &Experiment, results: &Results, problem: &NamedProblem)
             }
         }
     }
+    notes.extend(notes_on_theory(results, problem));
     let unfinished = results.unfinished.iter().filter(|unfinished| unfinished.problem == problem.name);
     notes.extend(unfinished.map(|unfinished| format!("{}: not finished, and left out.", unfinished.method)));
+    notes
+}
+
+/// What the bounds rest on, why some are missing, and how good the choices were.
+fn notes_on_theory(results: &Results, problem: &NamedProblem) -> Vec<String> {
+    let mut notes = Vec::new();
+    for row in results.rows.iter().filter(|row| row.problem == problem.name) {
+        if let Some(it) = results.certificate(row) {
+            let verdict = it.verdict().filter(|_| it.bound().is_some());
+            notes.push(match verdict {
+                None => format!("{}: no bound is drawn: {}.", row.method, it.why_no_bound()),
+                Some(verdict) if verdict.is_guaranteed() => format!("{}: its bound is guaranteed.", row.method),
+                Some(verdict) => format!("{}: its bound rests on this: {}.", row.method, verdict.caveats.join("; ")),
+            });
+        }
+        if let Some(choices) = &row.choices {
+            let total = choices.total();
+            notes.push(format!(
+                "{}: over {} guided choices the regret was {} on average, its bound 2r (Proposition 1) {}; at most {} of \
+                 the bound, and {} of the bonus (Lemma 2), was ever used.",
+                row.method,
+                total.guided,
+                short(total.mean(total.regret)),
+                short(total.mean(total.bound)),
+                short(total.largest_part),
+                short(total.tightness),
+            ));
+        }
+    }
     notes
 }
 
@@ -263,6 +360,7 @@ mod tests {
             diverged: 0,
             billed_per_user: vec![4, 5],
             diagnostic: 0,
+            choices: None,
         }
     }
 

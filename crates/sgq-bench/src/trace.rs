@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::Query;
+use sgq::simulate::Answer;
 
 use crate::output::{file_name, partial_path};
 
@@ -57,7 +57,8 @@ impl Trace {
         Ok(Self { path, partial, writer })
     }
 
-    pub(crate) fn record(&mut self, queries: u64, query: &Query, gradient: &[f64]) -> io::Result<()> {
+    pub(crate) fn record(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+        let Answer { queries, query, gradient, .. } = *answer;
         let line = TraceLine { queries, user: query.user, explored: query.explored, point: &query.point, gradient };
         serde_json::to_writer(&mut self.writer, &line)?;
         self.writer.write_all(b"\n")

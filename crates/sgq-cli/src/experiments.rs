@@ -10,6 +10,7 @@ use std::{
 
 use sgq_bench::{
     Experiment,
+    certify::{self, certify},
     experiment::{MAX_BUDGET, MAX_TRIALS},
     output::{Folder, write_curves},
     report::{self, Section},
@@ -33,6 +34,9 @@ pub struct Options {
     /// Threads to use; the result does not depend on it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Also draw what theory guarantees, and measure how good SGQ's choices are; see `sgq certify`
+    #[arg(long)]
+    bounds: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
     pub quiet: bool,
@@ -79,13 +83,22 @@ impl Job<'_> {
         if let Some(threads) = self.options.threads {
             rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
         }
+        // First, so that a question that makes no sense is answered before anything is computed.
+        let mut certificates = Vec::new();
+        for experiment in &experiments {
+            certificates.push(match self.options.bounds {
+                true => certify(experiment, &certify::Options::default())?,
+                false => Vec::new(),
+            });
+        }
         let interrupt = interrupt_flag()?;
         let mut folder = Folder::open(self.out)?;
         let trace = self.trace.then(|| self.out.join("trace"));
         let mut runs = Vec::new();
         let mut figures = Vec::new();
-        for experiment in experiments {
-            let results = self.run_one(&experiment, trace.as_deref(), interrupt);
+        for (experiment, certificates) in experiments.into_iter().zip(certificates) {
+            let mut results = self.run_one(&experiment, trace.as_deref(), interrupt);
+            results.certificates = certificates;
             let (stem, with_problem) = match self.files {
                 Files::NamedByExperiment => (&*experiment.name, false),
                 Files::Curves => ("curves", true),
@@ -158,7 +171,8 @@ impl Job<'_> {
     fn run_one(&self, experiment: &Experiment, trace: Option<&Path>, interrupt: &AtomicBool) -> Results {
         let hidden = self.options.quiet || interrupt.load(Ordering::Relaxed);
         let bar = terminal::progress(&experiment.name, experiment, hidden);
-        let results = run(experiment, &Control { interrupt, on_trial: &|| bar.inc(1), trace });
+        let results =
+            run(experiment, &Control { interrupt, on_trial: &|| bar.inc(1), trace, choices: self.options.bounds });
         if results.unfinished.is_empty() {
             bar.finish();
         } else {

@@ -23,9 +23,22 @@ pub struct Trial {
     pub diagnostic: u64,
 }
 
+/// One billed answer, as a simulation sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// Queries paid for so far, this one included.
+    pub queries: u64,
+    /// What was asked.
+    pub query: &'a Query,
+    /// The answer.
+    pub gradient: &'a [f64],
+    /// The step size `α_t` that the choice was made with.
+    pub step_size: f64,
+}
+
 /// Drives a session against a problem for that many queries, and keeps the gap after each.
 ///
-/// `record` sees every answer with the number of queries paid for so far, itself included, before the session uses it.
+/// `record` sees every answer before the session uses it.
 /// The values that the gap is computed from are diagnostic: they cost nothing and the session does not see them.
 ///
 /// ```
@@ -34,7 +47,7 @@ pub struct Trial {
 /// let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0])?;
 /// let settings = Settings::for_problem(vec![5.0], &toy).step_size(0.015);
 /// let mut session = Session::with_sight(method::ogq(), settings, Sight::Problem(&toy))?;
-/// let trial = gap_curve(&mut session, &toy, 40, |_, _, _| Ok(()))?;
+/// let trial = gap_curve(&mut session, &toy, 40, |_| Ok(()))?;
 /// assert!((trial.gaps[40] - 0.0049).abs() < 1e-4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -42,7 +55,7 @@ pub fn gap_curve(
     session: &mut dyn AskTell,
     problem: &dyn Problem,
     queries: u64,
-    mut record: impl FnMut(u64, &Query, &[f64]) -> io::Result<()>,
+    mut record: impl FnMut(&Answer<'_>) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
     for (what, expected, found) in [
         ("users", problem.users(), session.meter().billed_per_user().len()),
@@ -68,7 +81,8 @@ pub fn gap_curve(
             stop = Some(StopReason::Diverged { steps: session.steps() });
             break;
         }
-        record(session.queries() + 1, &query, &gradient)?;
+        let step_size = session.step_size();
+        record(&Answer { queries: session.queries() + 1, query: &query, gradient: &gradient, step_size })?;
         let steps = session.steps();
         session.tell(query.ticket, &gradient)?;
         if let Some(StopReason::Diverged { .. }) = session.stop_reason() {

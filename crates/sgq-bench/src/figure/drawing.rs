@@ -75,7 +75,7 @@ impl<'a> Drawing<'a> {
     pub(super) fn svg(&self) -> String {
         let (mut bands, mut lines, mut markers) = (String::new(), String::new(), String::new());
         for (index, (curve, points)) in self.figure.curves.iter().zip(&self.sorted).enumerate() {
-            let style = Style::of(index, curve.dashed);
+            let style = Style::of(index, curve);
             bands.push_str(&self.band(&style, points));
             let line = trace::line(&trace::runs(points.iter().map(|point| self.line_span(point))));
             if !line.is_empty() {
@@ -266,7 +266,7 @@ impl<'a> Drawing<'a> {
         };
         let mut samples = String::new();
         for (index, curve) in self.figure.curves.iter().take(LEGEND_ROWS).enumerate() {
-            let style = Style::of(index, curve.dashed);
+            let style = Style::of(index, curve);
             let y = row(index);
             samples.push_str(&style.line(&format!("M{},{}h{SAMPLE}", number(start), number(y))));
             samples.push_str(&style.markers(&[(start + SAMPLE / 2.0, y)]));

@@ -1,5 +1,7 @@
 //! How the curves are told apart: by colour, by marker and, past the palette, by dashes.
 
+use super::Curve;
+
 /// The palette of Okabe and Ito, which readers with any common colour blindness can tell apart,
 /// without its yellow, which is too faint for a line on white.
 const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
@@ -22,6 +24,7 @@ const MARKERS: [&str; 8] = [
 /// curves that ask for it.
 const TURNS: [&str; 3] = ["", "0.1 4.5", "9 4.5 0.1 4.5"];
 const DASHED: &str = "7 5";
+const DOTTED: &str = "1.5 3.5";
 
 /// The look of one curve.
 pub(super) struct Style {
@@ -31,17 +34,25 @@ pub(super) struct Style {
     /// Value of `stroke-dasharray`; empty for a solid line.
     dashes: &'static str,
     hollow: bool,
+    /// A thin line without markers.
+    quiet: bool,
 }
 
 impl Style {
     /// The look of the curve at `index` in the figure.
-    pub(super) fn of(index: usize, dashed: bool) -> Self {
+    pub(super) fn of(index: usize, curve: &Curve) -> Self {
+        if let Some(companion) = curve.companion_of {
+            let alone = Curve::default();
+            return Self { dashes: DOTTED, quiet: true, ..Self::of(companion, &alone) };
+        }
+        let dashed = curve.dashed;
         let turn = index / COLOURS.len();
         Self {
             colour: COLOURS[index % COLOURS.len()],
             marker: MARKERS[index % MARKERS.len()],
             dashes: if dashed { DASHED } else { TURNS[turn % TURNS.len()] },
             hollow: dashed,
+            quiet: false,
         }
     }
 
@@ -51,12 +62,16 @@ impl Style {
             "" => String::new(),
             dashes => format!(" stroke-dasharray=\"{dashes}\""),
         };
-        format!("<path d=\"{data}\" stroke=\"{}\"{dashes}/>\n", self.colour)
+        let width = if self.quiet { " stroke-width=\"1.4\"" } else { "" };
+        format!("<path d=\"{data}\" stroke=\"{}\"{width}{dashes}/>\n", self.colour)
     }
 
     /// The element that draws this curve's marker at each of `places`.
     pub(super) fn markers(&self, places: &[(f64, f64)]) -> String {
         use super::text::number;
+        if self.quiet {
+            return String::new();
+        }
         let data: String =
             places.iter().map(|(x, y)| format!("M{},{}{}", number(*x), number(*y), self.marker)).collect();
         // A rim in the other colour keeps the marker apart from the lines it lies on.

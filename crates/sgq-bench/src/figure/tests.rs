@@ -9,7 +9,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 fn curve(label: &str, means: &[f64]) -> Curve {
     let points =
         means.iter().enumerate().map(|(index, mean)| Point { x: index as f64, mean: *mean, error: 0.2 * mean.abs() });
-    Curve { label: label.to_owned(), points: points.collect(), dashed: false }
+    Curve { label: label.to_owned(), points: points.collect(), ..Curve::default() }
 }
 
 fn decay(rate: f64) -> Curve {
@@ -338,16 +338,21 @@ fn the_legend_fits_beside_the_plot() -> Outcome {
 
 #[test]
 fn looks_do_not_repeat() {
+    let plain = Curve::default();
     let looks: BTreeSet<String> = (0..42)
         .map(|index| {
-            let style = Style::of(index, false);
+            let style = Style::of(index, &plain);
             style.line("") + &style.markers(&[(0.0, 0.0)])
         })
         .collect();
     assert_eq!(looks.len(), 42);
-    assert!(!Style::of(0, false).line("").contains("dash"));
-    assert!(Style::of(7, false).line("").contains("dash"));
-    assert_ne!(Style::of(7, false).line(""), Style::of(7, true).line(""));
+    assert!(!Style::of(0, &plain).line("").contains("dash"));
+    assert!(Style::of(7, &plain).line("").contains("dash"));
+    assert_ne!(Style::of(7, &plain).line(""), Style::of(7, &Curve { dashed: true, ..Curve::default() }).line(""));
+    // A bound has the colour of its curve, and no markers.
+    let bound = Style::of(9, &Curve { companion_of: Some(2), ..Curve::default() });
+    assert_eq!(bound.colour, Style::of(2, &plain).colour);
+    assert!(bound.line("").contains("dash") && bound.markers(&[(0.0, 0.0)]).is_empty());
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! How good the choices of a run were: Lemma 2 and Proposition 1, measured.
 
 use super::heterogeneity::gradients;
-use crate::{Belief, LastGradient, Problem, Query, SettingsError, Smoothness, bonus, expected_improvement, kernel};
+use crate::{
+    Belief, LastGradient, Problem, Query, SettingsError, Smoothness, bonus, expected_improvement, kernel,
+    simulate::Answer,
+};
 
 /// Follows a run, answer by answer, and measures at each step how far its choice was from the oracle's.
 ///
@@ -15,8 +18,8 @@ use crate::{Belief, LastGradient, Problem, Query, SettingsError, Smoothness, bon
 /// let settings = Settings::for_problem(vec![5.0], &toy).step_size(0.015);
 /// let mut session = Session::new(method::sgq(0.3), settings)?;
 /// let mut choices = Choices::new(&toy)?;
-/// gap_curve(&mut session, &toy, 100, |_, query, gradient| {
-///     if let Some(measured) = choices.observe(query, 0.015, gradient) {
+/// gap_curve(&mut session, &toy, 100, |answer| {
+///     if let Some(measured) = choices.observe(answer) {
 ///         assert!(measured.tightness <= 1.0 + 1e-9); // Lemma 2
 ///         assert!(!measured.guided || measured.regret <= 2.0 * measured.bonus + 1e-12); // Proposition 1
 ///     }
@@ -56,10 +59,11 @@ impl<'p> Choices<'p> {
 
     /// Takes the next answer of the run, and measures the choice behind it. None as long as some user has not been asked
     /// yet, and for the sweep at the start.
-    pub fn observe(&mut self, query: &Query, step_size: f64, gradient: &[f64]) -> Option<Measured> {
+    pub fn observe(&mut self, answer: &Answer<'_>) -> Option<Measured> {
+        let Answer { query, step_size, .. } = *answer;
         let everybody_asked = self.table.surrogate_gradient().is_some();
         let measured = everybody_asked.then(|| self.measure(query, step_size));
-        self.table.observe(query.user, &query.point, gradient);
+        self.table.observe(query.user, &query.point, answer.gradient);
         measured
     }
 

@@ -27,7 +27,7 @@ where
     let runs = in_parallel(trials, &AtomicBool::new(false), |trial| {
         let settings = Settings::for_problem(vec![5.0], &toy).step_size(STEP).seed(derive_seed(11, "toy", trial));
         let mut session = Session::with_sight(method.clone(), settings, Sight::Problem(&toy)).unwrap();
-        let trial = gap_curve(&mut session, &toy, QUERIES, |_, _, _| Ok(()))?;
+        let trial = gap_curve(&mut session, &toy, QUERIES, |_| Ok(()))?;
         Ok::<_, SimulationError>(trial.gaps)
     })
     .unwrap()

@@ -144,7 +144,7 @@ fn one_thread_and_eight_give_the_same_bits() {
             in_parallel(64, &AtomicBool::new(false), |trial| {
                 let settings = safe_settings(&problem, start.clone()).seed(trial);
                 let mut session = Session::new(method::sgq(0.3), settings).unwrap();
-                let trial = gap_curve(&mut session, &problem, 100, |_, _, _| Ok(()))?;
+                let trial = gap_curve(&mut session, &problem, 100, |_| Ok(()))?;
                 Ok::<_, SimulationError>(trial.gaps.iter().map(|gap| gap.to_bits()).collect::<Vec<_>>())
             })
         })

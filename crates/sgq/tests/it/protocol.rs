@@ -454,7 +454,7 @@ fn a_simulation_that_overflows_has_diverged() {
     let settings = |start: f64| Settings::new(vec![start], 1).step_size(1.0);
     let mut session = Session::new(method::sgd(), settings(800.0)).unwrap();
     let mut recorded = 0;
-    let count = |_: u64, _: &sgq::Query, _: &[f64]| {
+    let count = |_: &sgq::simulate::Answer<'_>| {
         recorded += 1;
         Ok(())
     };
@@ -464,14 +464,14 @@ fn a_simulation_that_overflows_has_diverged() {
     assert!(trial.gaps[1..].iter().all(|gap| *gap == f64::INFINITY));
     // One step too far: paid for, and out of bounds from then on.
     let mut session = Session::new(method::sgd(), settings(30.0)).unwrap();
-    let trial = sgq::simulate::gap_curve(&mut session, &steep, 3, |_, _, _| Ok(())).unwrap();
+    let trial = sgq::simulate::gap_curve(&mut session, &steep, 3, |_| Ok(())).unwrap();
     assert_eq!((trial.gaps[0], session.queries()), (30f64.exp(), 1));
     assert_eq!(trial.gaps[1..], [f64::INFINITY; 3]);
     // A session for somebody else, and a curve that no machine can hold.
     let mut session = Session::new(method::sgd(), Settings::new(vec![1.0], 4).step_size(1.0)).unwrap();
-    let error = sgq::simulate::gap_curve(&mut session, &steep, 3, |_, _, _| Ok(())).unwrap_err();
+    let error = sgq::simulate::gap_curve(&mut session, &steep, 3, |_| Ok(())).unwrap_err();
     assert!(error.to_string().contains("users"), "{error}");
     let mut session = Session::new(method::sgd(), settings(1.0).budget(2)).unwrap();
-    let error = sgq::simulate::gap_curve(&mut session, &steep, u64::MAX, |_, _, _| Ok(())).unwrap_err();
+    let error = sgq::simulate::gap_curve(&mut session, &steep, u64::MAX, |_| Ok(())).unwrap_err();
     assert!(error.to_string().contains("memory"), "{error}");
 }

@@ -333,7 +333,7 @@ fn bounds_hold_on_random_quadratics() {
 
         let settings = settings.step_size(step_size);
         let mut ogq = Session::with_sight(method::ogq(), settings.clone(), Sight::Problem(&problem)).unwrap();
-        let gaps = gap_curve(&mut ogq, &problem, 60, |_, _, _| Ok(())).unwrap().gaps;
+        let gaps = gap_curve(&mut ogq, &problem, 60, |_| Ok(())).unwrap().gaps;
         let bound = certificate.theorem1.bound.unwrap();
         for (queries, gap) in gaps.iter().enumerate() {
             if *gap > gaps[0] * (1.0 + 1e-12) {
@@ -347,7 +347,7 @@ fn bounds_hold_on_random_quadratics() {
         let mut seen = vec![Vec::new(); queries.len()];
         for trial in 0..trials {
             let mut sgd = Session::new(method::sgd(), settings.clone().seed(trial)).unwrap();
-            let gaps = gap_curve(&mut sgd, &problem, 40, |_, _, _| Ok(())).unwrap().gaps;
+            let gaps = gap_curve(&mut sgd, &problem, 40, |_| Ok(())).unwrap().gaps;
             for (seen, queries) in seen.iter_mut().zip(queries) {
                 seen.push(gaps[queries]);
             }
