@@ -12,7 +12,8 @@ const ROUNDING_OF_SQUARES: f64 = 1e-26;
 /// Cells that a bound may take.
 const CELLS: usize = 50_000;
 
-/// The derivatives `f_i'(x)` at a point, as far as the proposition looks at them.
+/// The derivatives `f_i'(x)` at a point, as far as the proposition looks at them: in units of the largest of them, so that
+/// their fourth powers stay within the range of numbers. The proposition's constants do not depend on the unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     /// `ḡ`, the mean.
@@ -29,7 +30,8 @@ impl Moments {
     /// The moments of these derivatives.
     pub fn of(derivatives: &[f64]) -> Self {
         let users = derivatives.len() as f64;
-        let average = |term: &dyn Fn(f64) -> f64| derivatives.iter().map(|g| term(*g)).sum::<f64>() / users;
+        let unit = unit_of(derivatives.iter());
+        let average = |term: &dyn Fn(f64) -> f64| derivatives.iter().map(|g| term(g / unit)).sum::<f64>() / users;
         let mean = average(&|g| g);
         let variance = average(&|g| (g - mean).powi(2));
         Self {
@@ -70,6 +72,12 @@ impl Moments {
     }
 }
 
+/// The largest of some numbers, by size; 1 where all are zero.
+fn unit_of<'a>(numbers: impl Iterator<Item = &'a f64>) -> f64 {
+    let largest = numbers.fold(0.0, |largest: f64, number| largest.max(number.abs()));
+    if largest > 0.0 { largest } else { 1.0 }
+}
+
 /// The least of the proposition's constants over points; zero where no point asks anything.
 pub(super) fn over_points(derivatives: impl Iterator<Item = Vec<f64>>) -> Heterogeneity {
     let mut least = (None, None);
@@ -100,9 +108,10 @@ pub(super) struct Affine {
 }
 
 impl Affine {
-    /// From the derivatives at both ends.
+    /// From the derivatives at both ends, in units of the largest.
     pub fn between(low: &[f64], high: &[f64]) -> Self {
-        let ends = || low.iter().zip(high);
+        let unit = unit_of(low.iter().chain(high));
+        let ends = || low.iter().zip(high).map(|(low, high)| (low / unit, high / unit));
         let derivatives: Vec<Polynomial> =
             ends().map(|(low, high)| Polynomial::linear(0.5 * (high + low), 0.5 * (high - low))).collect();
         let mean = average(derivatives.iter().copied());
