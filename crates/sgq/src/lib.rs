@@ -48,4 +48,6 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/methods.md")]
     struct Methods;
+    #[doc = include_str!("../../../docs/theory.md")]
+    struct Theory;
 }

@@ -19,7 +19,7 @@ pub enum StepSize {
     /// `(from, size)` pairs: from step `from` on, the step is `size`. The first pair starts at 0.
     Piecewise(Vec<(u64, f64)>),
     /// The largest constant step that the cap in the method's theorem allows; needs `L_i` and, for most methods, `μ`.
-    /// Whether the theorem's other assumptions hold is not checked.
+    /// Whether the theorem's other assumptions hold is for a [`Certificate`](crate::theory::Certificate) to say.
     Theory,
 }
 
