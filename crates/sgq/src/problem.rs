@@ -3,6 +3,7 @@
 mod custom;
 mod dense;
 mod diagonal;
+mod regression;
 
 use thiserror::Error;
 
@@ -11,6 +12,7 @@ use crate::Oracle;
 pub use custom::Custom;
 pub use dense::DenseQuadratic;
 pub use diagonal::Quadratic;
+pub use regression::{Loss, Regression, Rows};
 
 /// An [`Oracle`] that also knows the objective `f = (1/n) Σ f_i` behind the gradients.
 ///
@@ -101,6 +103,10 @@ pub enum ProblemError {
     IllConditioned { part: f64 },
     #[error("the numbers are too large: the {what} overflows; rescale the problem")]
     Overflow { what: &'static str },
+    #[error("{message}")]
+    Data { message: String },
+    #[error("the optimum could not be found: the gradient stays at {gradient:e}; give an L2 penalty, or a larger one")]
+    NoOptimum { gradient: f64 },
     #[error("the eigenvalues of {of} could not be computed: rescale its entries")]
     Eigenvalues { of: String },
 }

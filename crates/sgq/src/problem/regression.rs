@@ -1,0 +1,354 @@
+//! Regression on data that the users hold: each one a block of rows.
+
+mod loss;
+mod newton;
+mod rows;
+
+use faer::{Mat, Side};
+
+use super::{Optimum, Problem, ProblemError};
+use crate::{Oracle, kernel};
+
+pub use loss::Loss;
+pub use rows::Rows;
+
+/// `f_i(x) =` the mean loss over user `i`'s rows `+ (λ/2) ‖x‖²`; `f` is the plain mean over users.
+///
+/// ```
+/// use sgq::{Problem, problem::{Loss, Regression, Rows}};
+///
+/// // Two users with two rows each: an intercept and one feature.
+/// let rows = Rows::Dense { dim: 2, values: vec![1.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0] };
+/// let problem = Regression::new(rows, vec![0.0, 1.0, 2.0, 4.0], &[0, 2, 4], Loss::Squares, 0.01)?;
+/// let optimum = problem.optimum().unwrap();
+/// assert!(problem.gradient_norm_at_optimum() < 1e-12);
+/// assert!((optimum.point[1] - 1.28).abs() < 0.02);
+/// # Ok::<(), sgq::problem::ProblemError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Regression {
+    rows: Rows,
+    targets: Vec<f64>,
+    /// Each row's part of its user's mean.
+    shares: Vec<f64>,
+    /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`.
+    blocks: Vec<usize>,
+    loss: Loss,
+    l2: f64,
+    smoothness: Vec<f64>,
+    objective_smoothness: f64,
+    pl_constant: Option<f64>,
+    optimum: Optimum,
+    gradient_norm_at_optimum: f64,
+}
+
+impl Regression {
+    /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`, all of equal weight. `l2` is `λ`.
+    pub fn new(rows: Rows, targets: Vec<f64>, blocks: &[usize], loss: Loss, l2: f64) -> Result<Self, ProblemError> {
+        let weights = vec![1.0; targets.len()];
+        Self::weighted(rows, targets, &weights, blocks, loss, l2)
+    }
+
+    /// The same with a weight for each row: `f_i` is then the weighted mean.
+    pub fn weighted(
+        rows: Rows,
+        targets: Vec<f64>,
+        weights: &[f64],
+        blocks: &[usize],
+        loss: Loss,
+        l2: f64,
+    ) -> Result<Self, ProblemError> {
+        check(&rows, &targets, weights, blocks, loss, l2)?;
+        let mut shares = weights.to_vec();
+        for block in blocks.windows(2) {
+            let shares = &mut shares[block[0]..block[1]];
+            let total: f64 = shares.iter().sum();
+            shares.iter_mut().for_each(|share| *share /= total);
+        }
+        let mut problem = Self {
+            rows,
+            targets,
+            shares,
+            blocks: blocks.to_vec(),
+            loss,
+            l2,
+            smoothness: Vec::new(),
+            objective_smoothness: 0.0,
+            pl_constant: None,
+            optimum: Optimum { point: Vec::new(), value: 0.0 },
+            gradient_norm_at_optimum: 0.0,
+        };
+        let (point, norm) = newton::solve(&problem)?;
+        problem.optimum = Optimum { value: problem.value(&point), point };
+        problem.gradient_norm_at_optimum = norm;
+        problem.find_constants()?;
+        super::check_finite(&problem)?;
+        Ok(problem)
+    }
+
+    /// `‖∇f(x*)‖`: how well the optimum was found.
+    pub fn gradient_norm_at_optimum(&self) -> f64 {
+        self.gradient_norm_at_optimum
+    }
+
+    /// The loss.
+    pub fn loss(&self) -> Loss {
+        self.loss
+    }
+
+    /// How many rows each user holds.
+    pub fn rows_per_user(&self) -> impl Iterator<Item = usize> {
+        self.blocks.windows(2).map(|block| block[1] - block[0])
+    }
+
+    /// `L_i`, the smoothness of `f`, and `μ`.
+    ///
+    /// Each row's curvature is at most the loss's largest. Poisson's has none: there it is the larger of those at zero and
+    /// at the optimum, which holds between the two, and not everywhere.
+    fn find_constants(&mut self) -> Result<(), ProblemError> {
+        let most: Vec<f64> = match self.loss.largest_curvature() {
+            Some(largest) => vec![largest; self.targets.len()],
+            None => {
+                let (start, end) = (self.curvatures(&vec![0.0; self.rows.dim()]), self.curvatures(&self.optimum.point));
+                start.into_iter().zip(end).map(|(one, other)| one.max(other)).collect()
+            }
+        };
+        let mut smoothness = Vec::with_capacity(self.users());
+        for user in 0..self.users() {
+            smoothness.push(self.block_curvature(user, &most)? + self.l2);
+        }
+        self.smoothness = smoothness;
+        let (least, largest) = self.extreme_curvatures(&most)?;
+        self.objective_smoothness = largest + self.l2;
+        let strong = match self.loss {
+            Loss::Squares => least + self.l2,
+            // Elsewhere the loss may be flat.
+            _ => self.l2,
+        };
+        self.pl_constant = (strong > 0.0).then_some(strong);
+        Ok(())
+    }
+
+    /// The largest eigenvalue of a user's curvature, without the penalty.
+    fn block_curvature(&self, user: usize, curvatures: &[f64]) -> Result<f64, ProblemError> {
+        let block = self.blocks[user]..self.blocks[user + 1];
+        let dim = self.rows.dim();
+        let eigenvalues_of = |size: usize, entry: &dyn Fn(usize, usize) -> f64| {
+            let matrix = Mat::from_fn(size, size, |row, column| entry(row.max(column), row.min(column)));
+            matrix
+                .self_adjoint_eigenvalues(Side::Lower)
+                .map_err(|_| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })
+        };
+        let count = block.len();
+        if count <= dim && count <= DIRECT {
+            // The rows' inner products have the same largest eigenvalue, and are fewer.
+            let scaled = |row: usize| (self.shares[row] * curvatures[row]).sqrt();
+            let mut dense = vec![0.0; count * dim];
+            for (line, row) in dense.chunks_exact_mut(dim).zip(block.clone()) {
+                self.rows.add_scaled(row, scaled(row), line);
+            }
+            let line = |k: usize| &dense[k * dim..][..dim];
+            let eigenvalues = eigenvalues_of(count, &|i, j| kernel::dot(line(i), line(j)))?;
+            return Ok(eigenvalues.last().copied().unwrap_or(0.0).max(0.0));
+        }
+        if dim <= DIRECT {
+            let mut outer = vec![0.0; dim * dim];
+            for row in block {
+                self.rows.add_outer(row, self.shares[row] * curvatures[row], &mut outer);
+            }
+            let eigenvalues = eigenvalues_of(dim, &|i, j| outer[i * dim + j])?;
+            return Ok(eigenvalues.last().copied().unwrap_or(0.0).max(0.0));
+        }
+        Ok(largest_eigenvalue(dim, |x, image| {
+            for row in block.clone() {
+                self.rows.add_scaled(row, self.shares[row] * curvatures[row] * self.rows.dot(row, x), image);
+            }
+        }))
+    }
+
+    /// The smallest and the largest eigenvalue of `f`'s curvature, without the penalty.
+    fn extreme_curvatures(&self, curvatures: &[f64]) -> Result<(f64, f64), ProblemError> {
+        let dim = self.rows.dim();
+        if dim > DIRECT {
+            let largest = largest_eigenvalue(dim, |x, image| {
+                kernel::add_scaled(image, 1.0, &self.hessian_times(curvatures, x));
+                kernel::add_scaled(image, -self.l2, x);
+            });
+            return Ok((0.0, largest));
+        }
+        let outer = self.mean_outer(|row| curvatures[row]);
+        let matrix = Mat::from_fn(dim, dim, |row, column| outer[row.max(column) * dim + row.min(column)]);
+        let eigenvalues = matrix
+            .self_adjoint_eigenvalues(Side::Lower)
+            .map_err(|_| ProblemError::Eigenvalues { of: "the mean curvature".into() })?;
+        Ok((eigenvalues[0].max(0.0), eigenvalues[dim - 1].max(0.0)))
+    }
+
+    /// `∇f(x)`.
+    fn full_gradient(&self, x: &[f64]) -> Vec<f64> {
+        let mut sum = vec![0.0; x.len()];
+        let users = self.users() as f64;
+        for row in 0..self.targets.len() {
+            let slope = self.loss.slope(self.rows.dot(row, x), self.targets[row]);
+            self.rows.add_scaled(row, self.shares[row] / users * slope, &mut sum);
+        }
+        kernel::add_scaled(&mut sum, self.l2, x);
+        sum
+    }
+
+    /// The loss's second derivative at every row's prediction.
+    fn curvatures(&self, x: &[f64]) -> Vec<f64> {
+        let rows = self.targets.iter().enumerate();
+        rows.map(|(row, target)| self.loss.curvature(self.rows.dot(row, x), *target)).collect()
+    }
+
+    /// `mean_i Σ_r share_r factor_r row_r row_rᵀ`, the lower half.
+    fn mean_outer(&self, factor: impl Fn(usize) -> f64) -> Vec<f64> {
+        let dim = self.rows.dim();
+        let mut outer = vec![0.0; dim * dim];
+        let users = self.users() as f64;
+        for row in 0..self.targets.len() {
+            self.rows.add_outer(row, self.shares[row] * factor(row) / users, &mut outer);
+        }
+        outer
+    }
+
+    /// `∇²f x`, penalty included, with these curvatures of the rows.
+    fn hessian_times(&self, curvatures: &[f64], x: &[f64]) -> Vec<f64> {
+        let mut image = vec![0.0; x.len()];
+        let users = self.users() as f64;
+        for (row, curvature) in curvatures.iter().enumerate() {
+            let factor = self.shares[row] * curvature / users * self.rows.dot(row, x);
+            self.rows.add_scaled(row, factor, &mut image);
+        }
+        kernel::add_scaled(&mut image, self.l2, x);
+        image
+    }
+}
+
+/// Matrices up to this size are given to the eigenvalue solver; larger ones are only multiplied with.
+const DIRECT: usize = 500;
+
+/// An upper bound of the largest eigenvalue of a positive semidefinite matrix, by power iteration: the Rayleigh quotient,
+/// plus how far the last vector is from being an eigenvector.
+fn largest_eigenvalue(dim: usize, add_product: impl Fn(&[f64], &mut [f64])) -> f64 {
+    let mut x: Vec<f64> = (0..dim).map(|k| 1.0 + 0.1 * ((k * 7919 % 101) as f64 / 101.0)).collect();
+    let mut bound = f64::INFINITY;
+    for _ in 0..1000 {
+        let norm = kernel::norm(&x);
+        if norm == 0.0 {
+            return 0.0;
+        }
+        x.iter_mut().for_each(|value| *value /= norm);
+        let mut image = vec![0.0; dim];
+        add_product(&x, &mut image);
+        let quotient = kernel::dot(&x, &image);
+        let mut residual = image.clone();
+        kernel::add_scaled(&mut residual, -quotient, &x);
+        let off = kernel::norm(&residual);
+        bound = quotient + off;
+        if off <= 1e-10 * quotient {
+            break;
+        }
+        x = image;
+    }
+    bound
+}
+
+fn check(
+    rows: &Rows,
+    targets: &[f64],
+    weights: &[f64],
+    blocks: &[usize],
+    loss: Loss,
+    l2: f64,
+) -> Result<(), ProblemError> {
+    let data = |message: String| Err(ProblemError::Data { message });
+    if let Some(message) = rows.objection() {
+        return data(message);
+    }
+    let count = rows.count();
+    if targets.len() != count || weights.len() != count {
+        return data(format!("{count} rows, but {} targets and {} weights", targets.len(), weights.len()));
+    }
+    if blocks.len() < 2 || count == 0 {
+        return Err(ProblemError::NoUsers);
+    }
+    if blocks[0] != 0 || blocks[blocks.len() - 1] != count {
+        return data(format!("the users' blocks must cover the rows from 0 to {count}"));
+    }
+    for (user, block) in blocks.windows(2).enumerate() {
+        if block[0] >= block[1] {
+            return data(format!("user {user} has no rows"));
+        }
+        let total: f64 = weights[block[0]..block[1]].iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return data(format!("the weights of user {user} add up to {total}: they must be positive"));
+        }
+    }
+    if let Some(row) = weights.iter().position(|weight| weight.is_nan() || *weight < 0.0) {
+        return data(format!("the weight of row {row} is {}: it must not be negative", weights[row]));
+    }
+    for (row, target) in targets.iter().enumerate() {
+        if let Some(objection) = loss.objection(*target) {
+            return data(format!("the target of row {row} is {target}: {objection}"));
+        }
+    }
+    if let Loss::Huber { delta } = loss
+        && !(delta > 0.0 && delta.is_finite())
+    {
+        return data(format!("Huber's delta is {delta}: it must be positive"));
+    }
+    if !(l2 >= 0.0 && l2.is_finite()) {
+        return data(format!("the L2 penalty is {l2}: it must not be negative"));
+    }
+    Ok(())
+}
+
+impl Oracle for Regression {
+    fn users(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]) {
+        for (out, x) in gradient.iter_mut().zip(point) {
+            *out = self.l2 * x;
+        }
+        for row in self.blocks[user]..self.blocks[user + 1] {
+            let slope = self.loss.slope(self.rows.dot(row, point), self.targets[row]);
+            self.rows.add_scaled(row, self.shares[row] * slope, gradient);
+        }
+    }
+}
+
+impl Problem for Regression {
+    fn user_value(&self, user: usize, point: &[f64]) -> f64 {
+        let rows = self.blocks[user]..self.blocks[user + 1];
+        let value = |row: usize| self.shares[row] * self.loss.value(self.rows.dot(row, point), self.targets[row]);
+        rows.map(value).sum::<f64>() + 0.5 * self.l2 * kernel::norm_squared(point)
+    }
+
+    fn smoothness(&self) -> Option<&[f64]> {
+        Some(&self.smoothness)
+    }
+
+    fn pl_constant(&self) -> Option<f64> {
+        self.pl_constant
+    }
+
+    fn objective_smoothness(&self) -> Option<f64> {
+        Some(self.objective_smoothness)
+    }
+
+    fn is_quadratic(&self) -> bool {
+        self.loss == Loss::Squares
+    }
+
+    fn optimum(&self) -> Option<&Optimum> {
+        Some(&self.optimum)
+    }
+}

@@ -1,0 +1,92 @@
+//! What a prediction costs.
+
+use serde::{Deserialize, Serialize};
+
+/// The loss of a prediction `z = a·x` against a target `y`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Loss {
+    /// `½ (z − y)²`.
+    Squares,
+    /// `ln(1 + e^{−yz})`, with `y = ±1`.
+    Logistic,
+    /// `e^z − yz`, for counts `y ≥ 0`.
+    Poisson,
+    /// `½ r²` where the residual `r = z − y` is at most `delta`, and `delta (|r| − ½ delta)` beyond.
+    Huber {
+        /// Where it turns from a parabola into a line.
+        delta: f64,
+    },
+}
+
+impl Loss {
+    /// The loss itself.
+    pub fn value(self, z: f64, y: f64) -> f64 {
+        match self {
+            Self::Squares => 0.5 * (z - y) * (z - y),
+            Self::Logistic => softplus(-y * z),
+            Self::Poisson => z.exp() - y * z,
+            Self::Huber { delta } => {
+                let residual = (z - y).abs();
+                if residual <= delta { 0.5 * residual * residual } else { delta * (residual - 0.5 * delta) }
+            }
+        }
+    }
+
+    /// Its derivative in `z`.
+    pub fn slope(self, z: f64, y: f64) -> f64 {
+        match self {
+            Self::Squares => z - y,
+            Self::Logistic => -y * sigmoid(-y * z),
+            Self::Poisson => z.exp() - y,
+            Self::Huber { delta } => (z - y).clamp(-delta, delta),
+        }
+    }
+
+    /// Its second derivative in `z`.
+    pub fn curvature(self, z: f64, y: f64) -> f64 {
+        match self {
+            Self::Squares => 1.0,
+            Self::Logistic => {
+                let p = sigmoid(-y * z);
+                p * (1.0 - p)
+            }
+            Self::Poisson => z.exp(),
+            Self::Huber { delta } => f64::from(u8::from((z - y).abs() <= delta)),
+        }
+    }
+
+    /// The largest second derivative anywhere; none for Poisson's, which has no bound.
+    pub fn largest_curvature(self) -> Option<f64> {
+        match self {
+            Self::Squares | Self::Huber { .. } => Some(1.0),
+            Self::Logistic => Some(0.25),
+            Self::Poisson => None,
+        }
+    }
+
+    /// What is wrong with a target, if anything.
+    pub fn objection(self, y: f64) -> Option<&'static str> {
+        match self {
+            _ if !y.is_finite() => Some("it must be finite"),
+            Self::Logistic if y != 1.0 && y != -1.0 => Some("a logistic target is 1 or −1"),
+            Self::Poisson if y < 0.0 => Some("a count is not negative"),
+            _ => None,
+        }
+    }
+}
+
+/// `1 / (1 + e^{−z})`, without overflow.
+fn sigmoid(z: f64) -> f64 {
+    if z >= 0.0 {
+        1.0 / (1.0 + (-z).exp())
+    } else {
+        let e = z.exp();
+        e / (1.0 + e)
+    }
+}
+
+/// `ln(1 + e^z)`, without overflow.
+fn softplus(z: f64) -> f64 {
+    z.max(0.0) + (-z.abs()).exp().ln_1p()
+}

@@ -1,0 +1,110 @@
+//! The optimum of a regression, by Newton's method.
+
+use faer::{Mat, Side, linalg::solvers::Solve};
+
+use super::Regression;
+use crate::{Problem, kernel, problem::ProblemError};
+
+/// Newton's method from zero until the gradient has lost all its digits, or is below this.
+pub(super) const TOLERANCE: f64 = 1e-12;
+const STEPS: usize = 200;
+
+/// A minimiser of `f`, and the norm of the gradient there.
+pub(super) fn solve(problem: &Regression) -> Result<(Vec<f64>, f64), ProblemError> {
+    let mut x = vec![0.0; problem.rows.dim()];
+    let mut gradient = problem.full_gradient(&x);
+    let mut norm = kernel::norm(&gradient);
+    let mut value = problem.value(&x);
+    for _ in 0..STEPS {
+        if norm <= TOLERANCE {
+            break;
+        }
+        let Some(direction) = newton_direction(problem, &x, &gradient) else {
+            break;
+        };
+        let slope = kernel::dot(&direction, &gradient);
+        let mut length = 1.0;
+        // Backtracking on the value; near the optimum the value no longer tells, and the gradient does.
+        let moved = loop {
+            let mut tried = x.clone();
+            kernel::add_scaled(&mut tried, -length, &direction);
+            let tried_value = problem.value(&tried);
+            let tried_gradient = problem.full_gradient(&tried);
+            let tried_norm = kernel::norm(&tried_gradient);
+            let lower = tried_value <= value - 1e-4 * length * slope || tried_norm < 0.5 * norm;
+            if tried_norm.is_finite() && (lower || tried_norm < norm && length == 1.0) {
+                break Some((tried, tried_value, tried_gradient, tried_norm));
+            }
+            length *= 0.5;
+            if length < 1e-10 {
+                break None;
+            }
+        };
+        let Some((tried, tried_value, tried_gradient, tried_norm)) = moved else {
+            break;
+        };
+        (x, value, gradient, norm) = (tried, tried_value, tried_gradient, tried_norm);
+    }
+    // What rounding leaves of a gradient that is a sum of this many terms.
+    let scale = 1.0 + kernel::norm(&problem.full_gradient(&vec![0.0; x.len()]));
+    if norm > 1e-9 * scale {
+        return Err(ProblemError::NoOptimum { gradient: norm });
+    }
+    Ok((x, norm))
+}
+
+/// `H⁻¹ ∇f`: by Cholesky where the Hessian fits, else by conjugate gradients.
+fn newton_direction(problem: &Regression, x: &[f64], gradient: &[f64]) -> Option<Vec<f64>> {
+    const DIRECT: usize = 1000;
+    let dim = x.len();
+    let curvatures = problem.curvatures(x);
+    if dim > DIRECT {
+        return Some(conjugate_gradients(problem, &curvatures, gradient));
+    }
+    let mut hessian = problem.mean_outer(|row| curvatures[row]);
+    for k in 0..dim {
+        hessian[k * dim + k] += problem.l2;
+    }
+    // Where no penalty keeps it definite a hair does, far below what matters.
+    let trace: f64 = (0..dim).map(|k| hessian[k * dim + k]).sum();
+    for attempt in 0..12 {
+        let hair = if attempt == 0 { 0.0 } else { 1e-16 * trace * 10f64.powi(attempt) };
+        let matrix = Mat::from_fn(dim, dim, |row, column| {
+            let (low, high) = if row < column { (row, column) } else { (column, row) };
+            hessian[high * dim + low] + if row == column { hair } else { 0.0 }
+        });
+        if let Ok(factor) = matrix.llt(Side::Lower) {
+            let right = Mat::from_fn(dim, 1, |row, _| gradient[row]);
+            let solution = factor.solve(&right);
+            let direction: Vec<f64> = (0..dim).map(|row| solution[(row, 0)]).collect();
+            if direction.iter().all(|value| value.is_finite()) {
+                return Some(direction);
+            }
+        }
+    }
+    None
+}
+
+/// Solves `H z = ∇f` without forming `H`.
+fn conjugate_gradients(problem: &Regression, curvatures: &[f64], gradient: &[f64]) -> Vec<f64> {
+    let mut solution = vec![0.0; gradient.len()];
+    let mut residual = gradient.to_vec();
+    let mut direction = residual.clone();
+    let mut square = kernel::norm_squared(&residual);
+    let enough = 1e-24 * square;
+    for _ in 0..10 * gradient.len() {
+        let image = problem.hessian_times(curvatures, &direction);
+        let along = kernel::dot(&direction, &image);
+        if !(along > 0.0 && square > enough) {
+            break;
+        }
+        kernel::add_scaled(&mut solution, square / along, &direction);
+        kernel::add_scaled(&mut residual, -square / along, &image);
+        let next = kernel::norm_squared(&residual);
+        for (d, r) in direction.iter_mut().zip(&residual) {
+            *d = r + next / square * *d;
+        }
+        square = next;
+    }
+    solution
+}
