@@ -39,7 +39,7 @@ impl Choice<LastGradient> for TurnsThenScans {
             return self.scans.choose(scene, random);
         }
         self.turns -= 1;
-        Ok(Chosen { user: self.turns, explored: None })
+        Ok(Chosen::user(self.turns))
     }
 }
 

@@ -6,7 +6,7 @@ mod order;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Belief, Part, Random, SettingsError, Smoothness, theory::Theorem};
+use crate::{Belief, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
 
 pub use expected_improvement::{OracleEi, SurrogateEi};
 pub use order::{Sequence, Shuffled, Uniform};
@@ -17,7 +17,7 @@ pub use order::{Sequence, Shuffled, Uniform};
 ///
 /// `begin` is called once, before anything else, and refuses settings that make no sense. `choose` returns a user
 /// below `scene.users`, and depends on nothing but its own state, the scene and the random stream: that is what makes a
-/// run repeatable and resumable.
+/// run repeatable and resumable. Every accepted answer reaches `observe` exactly once, after the update has used it.
 pub trait Choice<B: Belief>: Part {
     /// Learns the number of users and checks its own settings.
     fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
@@ -37,6 +37,11 @@ pub trait Choice<B: Belief>: Part {
 
     /// Picks the user to ask.
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError>;
+
+    /// Takes in an answer, for choices that keep a record of their own.
+    fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
+        let _ = (reply, random);
+    }
 }
 
 /// What a choice cannot work without.
@@ -46,10 +51,12 @@ pub struct Needs {
     pub smoothness: bool,
     /// A look at every user's true gradient before each choice, which only a simulation can offer.
     pub oracle: bool,
+    /// Users' losses, for polling and with each answer. A session asks for gradients only, so that a problem must be in
+    /// sight; each loss counts as diagnostic.
+    pub losses: bool,
 }
 
 /// All that a choice may look at.
-#[derive(Debug)]
 pub struct Scene<'a, B> {
     /// How many users there are.
     pub users: usize,
@@ -61,6 +68,7 @@ pub struct Scene<'a, B> {
     pub belief: &'a B,
     pub(crate) smoothness: Option<&'a Smoothness>,
     pub(crate) all_gradients: Option<&'a [f64]>,
+    pub(crate) problem: Option<&'a dyn Problem>,
 }
 
 impl<'a, B> Scene<'a, B> {
@@ -69,19 +77,52 @@ impl<'a, B> Scene<'a, B> {
         self.smoothness.ok_or(ChoiceError::NotAskedFor("smoothness"))
     }
 
+    /// A user's loss at the point: there whenever [`Needs::losses`] asked for them.
+    pub fn loss(&self, user: usize) -> Result<f64, ChoiceError> {
+        let problem = self.problem.ok_or(ChoiceError::NotAskedFor("losses"))?;
+        Ok(problem.user_value(user, self.point))
+    }
+
     /// Every user's true gradient at the point, row after row; there whenever [`Needs::oracle`] asked for them.
     pub fn all_gradients(&self) -> Result<&'a [f64], ChoiceError> {
         self.all_gradients.ok_or(ChoiceError::NotAskedFor("oracle"))
     }
 }
 
+/// An accepted answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    /// Who was asked.
+    pub user: usize,
+    /// Where.
+    pub point: &'a [f64],
+    /// The answer.
+    pub gradient: &'a [f64],
+    /// The user's loss there, for parts that [need](Needs::losses) it.
+    pub loss: Option<f64>,
+    /// The user's Hessian there, row by row, for updates that [need](crate::Update::needs_hessians) it.
+    pub hessian: Option<&'a [f64]>,
+}
+
 /// A choice made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The user to ask.
     pub user: usize,
     /// Whether it was picked at random in order to explore; `None` where a choice knows no such difference.
     pub explored: Option<bool>,
+    /// What the answer counts: `1 / (n p_i)` for a user chosen with probability `p_i`, so that the step is right on
+    /// average; 1 where nothing is corrected for.
+    pub weight: f64,
+    /// Users whose losses were looked at.
+    pub polled: u64,
+}
+
+impl Chosen {
+    /// A user with a weight of 1.
+    pub fn user(user: usize) -> Self {
+        Self { user, explored: None, weight: 1.0, polled: 0 }
+    }
 }
 
 /// Why no user could be chosen.

@@ -29,7 +29,7 @@ pub mod theory;
 pub mod update;
 
 pub use belief::{Belief, LastGradient};
-pub use choice::{Choice, ChoiceError, Chosen, Needs, Scene};
+pub use choice::{Choice, ChoiceError, Chosen, Needs, Reply, Scene};
 pub use meter::Meter;
 pub use method::{Method, Part};
 pub use oracle::Oracle;
@@ -39,7 +39,7 @@ pub use score::{bonus, expected_improvement};
 pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use settings::{Settings, SettingsError, Smoothness};
 pub use step_size::StepSize;
-pub use update::Update;
+pub use update::{Step, Update};
 
 /// The code in the README and in the docs is compiled and run with the other doctests.
 #[cfg(doctest)]

@@ -11,11 +11,12 @@ pub struct Meter {
     billed: Vec<u64>,
     diagnostic: Vec<u64>,
     billed_total: u64,
+    polled: u64,
 }
 
 impl Meter {
     pub(crate) fn new(users: usize) -> Self {
-        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0 }
+        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0, polled: 0 }
     }
 
     /// Queries paid for so far, over all users.
@@ -36,6 +37,15 @@ impl Meter {
     /// Gradients that were looked at without being billed, user by user.
     pub fn diagnostic_per_user(&self) -> &[u64] {
         &self.diagnostic
+    }
+
+    /// Losses that were looked at without being billed, over all users.
+    pub fn polled(&self) -> u64 {
+        self.polled
+    }
+
+    pub(crate) fn poll(&mut self, losses: u64) {
+        self.polled += losses;
     }
 
     pub(crate) fn bill(&mut self, user: usize) {

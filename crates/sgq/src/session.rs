@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Scene, Smoothness, Update,
+    Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Reply, Scene, Smoothness, Step, Update,
     random::Fingerprint, step_size::Schedule, theory::Theorem,
 };
 
@@ -49,6 +49,7 @@ pub struct Session<'s, B, C, U> {
     // Scratch space, not part of the state.
     next_point: Arc<[f64]>,
     all_gradients: Vec<f64>,
+    hessian: Vec<f64>,
 }
 
 /// What a session can see besides the answers it is told.
@@ -72,11 +73,15 @@ impl<'s> Sight<'s> {
         }
     }
 
-    fn gap(self, point: &[f64]) -> Option<f64> {
+    fn problem(self) -> Option<&'s dyn Problem> {
         match self {
-            Self::Problem(problem) => problem.gap(point),
+            Self::Problem(problem) => Some(problem),
             Self::Blind | Self::Oracle(_) => None,
         }
+    }
+
+    fn gap(self, point: &[f64]) -> Option<f64> {
+        self.problem()?.gap(point)
     }
 }
 
@@ -129,6 +134,8 @@ struct State<B, C, U> {
     sweep: Option<usize>,
     /// The open question.
     pending: Option<Chosen>,
+    /// Whether the user of the coming step has answered at the update's extra point.
+    extra_done: bool,
     /// A fingerprint of every answer taken so far, by ticket.
     answers: Vec<u64>,
     stop: Option<StopReason>,
@@ -136,8 +143,16 @@ struct State<B, C, U> {
 
 impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     fn from_parts(state: State<B, C, U>, sight: Sight<'s>) -> Self {
-        let looks = if state.choice.needs().oracle { state.users() * state.point.len() } else { 0 };
-        Self { next_point: Arc::from(&*state.point), all_gradients: vec![0.0; looks], state, sight }
+        let dim = state.point.len();
+        let looks = if state.choice.needs().oracle { state.users() * dim } else { 0 };
+        let hessian = if state.update.needs_hessians() { dim * dim } else { 0 };
+        Self {
+            next_point: Arc::from(&*state.point),
+            all_gradients: vec![0.0; looks],
+            hessian: vec![0.0; hessian],
+            state,
+            sight,
+        }
     }
 
     /// Whom to ask next, and where; `None` once the run has stopped.
@@ -149,14 +164,14 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         }
         let pending = match (self.state.pending, self.state.sweep) {
             (Some(pending), _) => pending,
-            (None, Some(user)) => Chosen { user, explored: None },
+            (None, Some(user)) => Chosen::user(user),
             (None, None) => self.choose()?,
         };
         self.state.pending = Some(pending);
         Ok(Some(Query {
             ticket: self.state.open_ticket(),
             user: pending.user,
-            point: Arc::clone(&self.state.point),
+            point: self.state.extra_point().map_or_else(|| Arc::clone(&self.state.point), Arc::from),
             explored: pending.explored,
         }))
     }
@@ -176,8 +191,10 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             belief: &state.belief,
             smoothness: state.smoothness.as_ref(),
             all_gradients,
+            problem: self.sight.problem().filter(|_| state.choice.needs().losses),
         };
         let chosen = state.choice.choose(&scene, &mut state.random)?;
+        state.meter.poll(chosen.polled);
         if chosen.user >= users {
             return Err(ChoiceError::NoSuchUser { user: chosen.user, users });
         }
@@ -192,9 +209,10 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if let Some(&taken) = usize::try_from(ticket.0).ok().and_then(|number| state.answers.get(number)) {
             return if taken == fingerprint(gradient) { Ok(()) } else { Err(TellError::AnsweredAlready { ticket }) };
         }
-        let Some(Chosen { user, .. }) = state.pending.filter(|_| ticket == state.open_ticket()) else {
+        let Some(chosen) = state.pending.filter(|_| ticket == state.open_ticket()) else {
             return Err(TellError::UnknownTicket { ticket });
         };
+        let user = chosen.user;
         if gradient.len() != state.point.len() {
             return Err(TellError::Length { user, expected: state.point.len(), found: gradient.len() });
         }
@@ -204,12 +222,15 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
 
         state.answers.push(fingerprint(gradient));
         state.meter.bill(user);
-        state.pending = None;
-        let moved = state.sweep.is_none();
-        if moved {
-            self.take_step(user, gradient);
+        let mut moved = false;
+        if state.extra_point().is_some() {
+            state.update.observe_extra(gradient);
+            // The question to the same user at the current point follows.
+            state.extra_done = true;
         } else {
-            self.take_sweep_answer(user, gradient);
+            state.pending = None;
+            state.extra_done = false;
+            moved = self.take_answer(&chosen, gradient);
         }
         if self.state.stop.is_none() {
             self.state.stop = self.reason_to_stop(moved);
@@ -217,29 +238,53 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         Ok(())
     }
 
-    fn take_sweep_answer(&mut self, user: usize, gradient: &[f64]) {
+    /// Uses an answer at the current point; returns whether the point has moved.
+    fn take_answer(&mut self, chosen: &Chosen, gradient: &[f64]) -> bool {
         let state = &mut self.state;
-        if state.update.wants_sweep() {
-            state.update.observe_sweep(user, gradient);
+        let user = chosen.user;
+        let mut reply = Reply { user, point: &state.point, gradient, loss: None, hessian: None };
+        if let Some(problem) = self.sight.problem() {
+            if state.choice.needs().losses {
+                reply.loss = Some(problem.user_value(user, reply.point));
+            }
+            if state.update.needs_hessians() && problem.hessian(user, reply.point, &mut self.hessian) {
+                reply.hessian = Some(&self.hessian);
+            }
         }
-        state.belief.observe(user, &state.point, gradient);
-        state.sweep = Some(user + 1).filter(|next| *next < state.users());
-    }
-
-    fn take_step(&mut self, user: usize, gradient: &[f64]) {
-        let state = &mut self.state;
+        let size = state.schedule.at(state.steps);
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);
-        state.update.step(&state.belief, user, gradient, state.schedule.at(state.steps), next_point);
-        state.belief.observe(user, &state.point, gradient);
-        state.steps += 1;
-        if state.stop_rules.diverged(next_point) {
-            state.stop = Some(StopReason::Diverged { steps: state.steps });
-            return;
+        let mut moved = false;
+        let sweep = state.sweep;
+        if let Some(user) = sweep {
+            let wanted = state.update.wants_sweep();
+            if wanted {
+                state.update.observe_sweep(&reply);
+            }
+            state.sweep = Some(user + 1).filter(|next| *next < state.meter.billed_per_user().len());
+            if wanted && state.sweep.is_none() {
+                moved = state.update.finish_sweep(size, next_point);
+            }
+        } else {
+            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size };
+            state.update.step(&step, &mut state.random, next_point);
+            moved = true;
         }
-        std::mem::swap(&mut state.point, &mut self.next_point);
-        state.sweep = state.update.wants_sweep().then_some(0);
+        state.belief.observe(user, reply.point, gradient);
+        state.choice.observe(&reply, &mut state.random);
+        if moved {
+            state.steps += 1;
+            if state.stop_rules.diverged(next_point) {
+                state.stop = Some(StopReason::Diverged { steps: state.steps });
+                return moved;
+            }
+            std::mem::swap(&mut state.point, &mut self.next_point);
+        }
+        if state.sweep.is_none() {
+            state.sweep = state.update.wants_sweep().then_some(0);
+        }
+        moved
     }
 
     /// The gap, which can be costly to compute, is only looked at where the point has moved.
@@ -295,6 +340,13 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop
+    }
+}
+
+impl<B: Belief, C, U: Update<B>> State<B, C, U> {
+    /// Where the user of the coming step is still to be asked first.
+    fn extra_point(&self) -> Option<&[f64]> {
+        if self.sweep.is_some() || self.extra_done { None } else { self.update.extra_point() }
     }
 }
 

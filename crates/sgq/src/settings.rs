@@ -206,6 +206,16 @@ pub enum SettingsError {
          simulate it against a problem, or take a method that works with answers alone, such as sgq"
     )]
     NeedsOracle { method: String },
+    #[error(
+        "{method} looks at users' losses, and this session sees none: simulate it against a problem, or take a method that \
+         works with gradients alone"
+    )]
+    NeedsLosses { method: String },
+    #[error(
+        "{method} wants each user's Hessian with its gradient, and this session has none: simulate it against a problem \
+         that knows them"
+    )]
+    NeedsHessians { method: String },
     #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
     NeedsOptimum,
     #[error("{method} keeps no gradients, so there is no surrogate gradient to stop by: use another stop")]

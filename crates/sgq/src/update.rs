@@ -4,7 +4,7 @@ mod svrg;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Belief, LastGradient, Part, SettingsError, kernel, theory::Theorem};
+use crate::{Belief, LastGradient, Part, Random, Reply, SettingsError, kernel, theory::Theorem};
 
 pub use svrg::Svrg;
 
@@ -13,8 +13,9 @@ pub use svrg::Svrg;
 /// # Contract
 ///
 /// `begin` is called once, before anything else. While `wants_sweep` is true the session asks every user in turn at the
-/// current point and passes the answers to `observe_sweep`; after the last one `wants_sweep` must be false. All other
-/// answers come to `step`, with the belief as it was before that answer.
+/// current point, passes the answers to `observe_sweep` and then calls `finish_sweep`, after which `wants_sweep` must be
+/// false or the point must have moved. All other answers come to `step`, with the belief as it was before that answer; where
+/// there is an `extra_point`, the same user is asked there first.
 pub trait Update<B: Belief>: Part {
     /// Makes room for that many users and parameters, and checks its own settings.
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
@@ -28,8 +29,29 @@ pub trait Update<B: Belief>: Part {
     }
 
     /// Takes one answer of a sweep; users come in order, from 0.
-    fn observe_sweep(&mut self, user: usize, gradient: &[f64]) {
-        let _ = (user, gradient);
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        let _ = reply;
+    }
+
+    /// Ends a sweep. Returns whether it moved the point, which then counts as a step.
+    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
+        let _ = (step_size, point);
+        false
+    }
+
+    /// Another point at which the user of the coming step must be asked first.
+    fn extra_point(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Takes the answer at the extra point.
+    fn observe_extra(&mut self, gradient: &[f64]) {
+        let _ = gradient;
+    }
+
+    /// Whether each answer must come with the user's Hessian: a stronger oracle, which only a simulation can offer.
+    fn needs_hessians(&self) -> bool {
+        false
     }
 
     /// The theorem that bounds the step size, given the one that holds for plain SGD steps under the same choice.
@@ -39,10 +61,23 @@ pub trait Update<B: Belief>: Part {
     }
 
     /// Moves the point along an answer.
-    fn step(&mut self, belief: &B, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]);
+    fn step(&mut self, step: &Step<'_, B>, random: &mut Random, point: &mut [f64]);
 }
 
-/// `x −= α ∇f_i(x)`, Eq. (2).
+/// All that an update may look at when an answer comes in.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a, B> {
+    /// What was believed of the users before this answer.
+    pub belief: &'a B,
+    /// The answer.
+    pub reply: Reply<'a>,
+    /// What the answer counts, [`Chosen::weight`](crate::Chosen::weight).
+    pub weight: f64,
+    /// The step size `α_t`.
+    pub size: f64,
+}
+
+/// `x −= α ∇f_i(x)`, Eq. (2); the gradient counts as much as its weight says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sgd;
 
@@ -51,8 +86,8 @@ impl<B: Belief> Update<B> for Sgd {
         of_sgd
     }
 
-    fn step(&mut self, _belief: &B, _user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
-        kernel::add_scaled(point, -step_size, gradient);
+    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+        kernel::add_scaled(point, -step.size * step.weight, step.reply.gradient);
     }
 }
 
@@ -66,15 +101,15 @@ impl Update<LastGradient> for Saga {
         (of_sgd == Some(Theorem::UniformSgd)).then_some(Theorem::Saga)
     }
 
-    fn step(&mut self, belief: &LastGradient, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
-        reduced_variance_step(point, step_size, gradient, belief.gradient(user), belief.mean());
+    fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
+        reduced_variance_step(point, step, step.belief.gradient(step.reply.user), step.belief.mean());
     }
 }
 
-/// `x −= α (fresh − kept + mean)`: the step that SAGA and SVRG share.
-fn reduced_variance_step(point: &mut [f64], step_size: f64, fresh: &[f64], kept: &[f64], mean: &[f64]) {
-    let gradients = fresh.iter().zip(kept).zip(mean);
+/// `x −= α (w (fresh − kept) + mean)`: the step that SAGA and SVRG share, with the weight `w` of the answer.
+fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, kept: &[f64], mean: &[f64]) {
+    let gradients = step.reply.gradient.iter().zip(kept).zip(mean);
     for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
-        *x -= step_size * (fresh - kept + mean);
+        *x -= step.size * (step.weight * (fresh - kept) + mean);
     }
 }

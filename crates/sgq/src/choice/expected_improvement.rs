@@ -24,7 +24,7 @@ impl OracleEi {
 
 impl<B: Belief> Choice<B> for OracleEi {
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, oracle: true }
+        Needs { smoothness: true, oracle: true, ..Needs::default() }
     }
 
     fn theorem(&self) -> Option<Theorem> {
@@ -40,7 +40,7 @@ impl<B: Belief> Choice<B> for OracleEi {
             expected_improvement(scene.step_size, smoothness, kernel::dot(&self.mean, gradient), kernel::norm(gradient))
         });
         let user = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
-        Ok(Chosen { user, explored: None })
+        Ok(Chosen::user(user))
     }
 }
 
@@ -101,7 +101,7 @@ impl Choice<LastGradient> for SurrogateEi {
     }
 
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, oracle: false }
+        Needs { smoothness: true, ..Needs::default() }
     }
 
     fn theorem(&self) -> Option<Theorem> {
@@ -111,6 +111,6 @@ impl Choice<LastGradient> for SurrogateEi {
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let explored = random.unit() < self.explore;
         let user = if explored { random.index(scene.users) } else { self.best(scene)? };
-        Ok(Chosen { user, explored: Some(explored) })
+        Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
     }
 }

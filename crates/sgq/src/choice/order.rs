@@ -15,7 +15,7 @@ impl<B: Belief> Choice<B> for Uniform {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        Ok(Chosen { user: random.index(scene.users), explored: None })
+        Ok(Chosen::user(random.index(scene.users)))
     }
 }
 
@@ -47,7 +47,7 @@ impl<B: Belief> Choice<B> for Shuffled {
         }
         let user = self.order[self.next];
         self.next += 1;
-        Ok(Chosen { user, explored: None })
+        Ok(Chosen::user(user))
     }
 }
 
@@ -76,6 +76,6 @@ impl<B: Belief> Choice<B> for Sequence {
     fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let user = *self.users.get(self.next).ok_or(ChoiceError::SequenceEnded { length: self.users.len() })?;
         self.next += 1;
-        Ok(Chosen { user, explored: None })
+        Ok(Chosen::user(user))
     }
 }

@@ -108,6 +108,13 @@ impl Problem for Quadratic {
         Some(2.0 * self.mean_curvature.iter().copied().fold(0.0, f64::max))
     }
 
+    fn hessian(&self, user: usize, _point: &[f64], hessian: &mut [f64]) -> bool {
+        hessian.fill(0.0);
+        let diagonal = hessian.iter_mut().step_by(self.dim + 1);
+        diagonal.zip(self.row(user).0).for_each(|(out, curvature)| *out = 2.0 * curvature);
+        true
+    }
+
     fn is_quadratic(&self) -> bool {
         true
     }

@@ -344,6 +344,22 @@ impl Problem for Regression {
         Some(self.objective_smoothness)
     }
 
+    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
+        let dim = self.rows.dim();
+        hessian.fill(0.0);
+        for row in self.blocks[user]..self.blocks[user + 1] {
+            let curvature = self.loss.curvature(self.rows.dot(row, point), self.targets[row]);
+            self.rows.add_outer(row, self.shares[row] * curvature, hessian);
+        }
+        for row in 0..dim {
+            for column in row + 1..dim {
+                hessian[row * dim + column] = hessian[column * dim + row];
+            }
+            hessian[row * dim + row] += self.l2;
+        }
+        true
+    }
+
     fn is_quadratic(&self) -> bool {
         self.loss == Loss::Squares
     }

@@ -3,7 +3,10 @@
 use std::any::type_name;
 
 use super::{Session, Sight, State, StopRules};
-use crate::{Belief, Choice, Meter, Method, Random, Settings, SettingsError, Smoothness, Update, step_size::Schedule};
+use crate::{
+    Belief, Choice, Meter, Method, Needs, Problem, Random, Settings, SettingsError, Smoothness, Update,
+    step_size::Schedule,
+};
 
 impl<B: Belief, C: Choice<B>, U: Update<B>> Session<'static, B, C, U> {
     /// A session for users somewhere else: it sees only the answers.
@@ -41,9 +44,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         method.update.begin(users, dim)?;
         method.belief.begin(users, dim);
         let needs = method.choice.needs();
-        if needs.oracle && sight.oracle().is_none() {
-            return Err(SettingsError::NeedsOracle { method: method.name });
-        }
+        check_needs(&method.name, needs, method.update.needs_hessians(), sight)?;
         if needs.smoothness && settings.smoothness.is_none() {
             return Err(SettingsError::NeedsSmoothness { method: method.name });
         }
@@ -75,6 +76,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
                 steps: 0,
                 sweep: begins_with_sweep.then_some(0),
                 pending: None,
+                extra_done: false,
                 answers: Vec::new(),
                 stop: None,
             },
@@ -93,6 +95,25 @@ pub(super) fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<
         if expected != found {
             return Err(SettingsError::Mismatch { what, expected, found });
         }
+    }
+    Ok(())
+}
+
+/// Refuses a method that needs to see more than this session can.
+pub(super) fn check_needs(name: &str, needs: Needs, hessians: bool, sight: Sight<'_>) -> Result<(), SettingsError> {
+    let method = || name.to_owned();
+    if needs.oracle && sight.oracle().is_none() {
+        return Err(SettingsError::NeedsOracle { method: method() });
+    }
+    if needs.losses && sight.problem().is_none() {
+        return Err(SettingsError::NeedsLosses { method: method() });
+    }
+    let has_hessians = |problem: &dyn Problem| {
+        let dim = problem.dim();
+        problem.hessian(0, &vec![0.0; dim], &mut vec![0.0; dim * dim])
+    };
+    if hessians && !sight.problem().is_some_and(has_hessians) {
+        return Err(SettingsError::NeedsHessians { method: method() });
     }
     Ok(())
 }

@@ -4,11 +4,11 @@ use thiserror::Error;
 
 use super::{
     Session, Sight, State,
-    open::{check_sight, part_names},
+    open::{check_needs, check_sight, part_names},
 };
 use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
 
-const MAGIC: &[u8; 4] = b"sgq\x01";
+const MAGIC: &[u8; 4] = b"sgq\x02";
 const HEADER: usize = MAGIC.len() + 8;
 
 impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
@@ -57,9 +57,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             return Err(mismatch());
         }
         check_sight(sight, state.users(), state.point.len())?;
-        if state.choice.needs().oracle && sight.oracle().is_none() {
-            return Err(SettingsError::NeedsOracle { method: state.name }.into());
-        }
+        check_needs(&state.name, state.choice.needs(), state.update.needs_hessians(), sight)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
             return Err(SettingsError::NeedsOptimum.into());
         }

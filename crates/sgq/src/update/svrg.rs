@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Update, reduced_variance_step};
-use crate::{Belief, SettingsError, kernel};
+use super::{Step, Update, reduced_variance_step};
+use crate::{Belief, Random, Reply, SettingsError, kernel};
 
 /// `x −= α (∇f_i(x) − ∇f_i(x_snap) + ∇f(x_snap))` (Johnson & Zhang 2013).
 ///
@@ -40,18 +40,19 @@ impl<B: Belief> Update<B> for Svrg {
         self.steps_left == 0
     }
 
-    fn observe_sweep(&mut self, user: usize, gradient: &[f64]) {
-        let row = user * self.dim..(user + 1) * self.dim;
-        self.snapshot[row.clone()].copy_from_slice(gradient);
-        if row.end == self.snapshot.len() {
-            kernel::mean_of_rows(&self.snapshot, &mut self.mean);
-            self.steps_left = self.inner_steps;
-        }
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        self.snapshot[reply.user * self.dim..][..self.dim].copy_from_slice(reply.gradient);
     }
 
-    fn step(&mut self, _belief: &B, user: usize, gradient: &[f64], step_size: f64, point: &mut [f64]) {
-        let kept = &self.snapshot[user * self.dim..][..self.dim];
-        reduced_variance_step(point, step_size, gradient, kept, &self.mean);
+    fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
+        kernel::mean_of_rows(&self.snapshot, &mut self.mean);
+        self.steps_left = self.inner_steps;
+        false
+    }
+
+    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+        let kept = &self.snapshot[step.reply.user * self.dim..][..self.dim];
+        reduced_variance_step(point, step, kept, &self.mean);
         self.steps_left -= 1;
     }
 }
