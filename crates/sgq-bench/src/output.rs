@@ -262,6 +262,7 @@ mod tests {
             problem: problem.into(),
             method: method.into(),
             oracle: false,
+            sees_more: None,
             step_size: 0.1,
             gap_sem: vec![0.0; gap_mean.len()],
             gap_mean,

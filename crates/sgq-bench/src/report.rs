@@ -119,6 +119,7 @@ mod tests {
             problem: "p".into(),
             method: "a<b>&".into(),
             oracle: false,
+            sees_more: None,
             step_size: 1.0,
             gap_mean: vec![9.0, f64::INFINITY],
             gap_sem: vec![0.0, f64::NAN],

@@ -73,8 +73,10 @@ pub struct MethodResult {
     pub problem: String,
     /// The method's name.
     pub method: String,
-    /// Whether it looks at more than it pays for.
+    /// Whether it sees more than any real run could.
     pub oracle: bool,
+    /// What it sees without paying for it, in words.
+    pub sees_more: Option<&'static str>,
     /// The first step size.
     pub step_size: f64,
     /// The mean gap after 0, 1, 2 … queries.
@@ -94,9 +96,12 @@ pub struct MethodResult {
 }
 
 impl MethodResult {
-    /// The method's name, with a warning where it is only a yardstick: it pays for what it asks, not for what it sees.
+    /// The method's name, with a warning where it sees more than it pays for.
     pub fn label(&self) -> String {
-        if self.oracle { format!("{} (oracle, looks not billed)", self.method) } else { self.method.clone() }
+        match self.sees_more {
+            Some(words) => format!("{} ({words})", self.method),
+            None => self.method.clone(),
+        }
     }
 }
 
@@ -194,6 +199,7 @@ impl Cell<'_> {
             problem: problem.name.clone(),
             method: method.name.clone(),
             oracle: method.recipe.needs_oracle(),
+            sees_more: method.recipe.sees_more(),
             step_size: experiment.open(problem, method, 0)?.step_size(),
             queries_to_target: experiment.targets.iter().map(crossing).collect(),
             gap_sem: curve.standard_error(),

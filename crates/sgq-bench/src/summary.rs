@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use sgq::{
     StepSize,
-    catalog::{ChoiceKind, UpdateKind, default_inner_steps},
+    catalog::{ChoiceKind, UpdateKind, default_candidates, default_inner_steps},
     theory::{Bound, Verdict},
 };
 
@@ -222,13 +222,37 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
 fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json::Value)> {
     let recipe = &method.recipe;
     let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
-    if let ChoiceKind::SurrogateEi { explore, bonus_weight } = recipe.choice {
-        settings.push(("p".into(), explore.into()));
-        settings.push(("bonus".into(), bonus_weight.into()));
+    match recipe.choice {
+        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp } => {
+            settings.push(("p".into(), explore.into()));
+            settings.push(("bonus".into(), bonus_weight.into()));
+            if sharp {
+                settings.push(("sharp".into(), sharp.into()));
+            }
+        }
+        ChoiceKind::OracleEi { sharp: true } => settings.push(("sharp".into(), true.into())),
+        ChoiceKind::ByNorm { mixture } => settings.push(("mixture".into(), mixture.into())),
+        ChoiceKind::PowerOfChoice { candidates } => {
+            settings.push(("candidates".into(), candidates.unwrap_or(default_candidates(users)).into()));
+        }
+        _ => {}
     }
     settings.push(("update".into(), recipe.update_entry().name.into()));
-    if let UpdateKind::Svrg { inner_steps } = recipe.update {
-        settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
+    match recipe.update {
+        UpdateKind::Svrg { inner_steps } => {
+            settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
+        }
+        UpdateKind::Katyusha { inner_steps, momentum } => {
+            settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
+            settings.push(("momentum".into(), momentum.into()));
+        }
+        UpdateKind::Recursive { inner_steps } => {
+            settings.push(("inner_steps".into(), inner_steps.unwrap_or(users).into()));
+        }
+        UpdateKind::Loopless { probability } => {
+            settings.push(("probability".into(), probability.unwrap_or(1.0 / users as f64).into()));
+        }
+        _ => {}
     }
     settings
 }
@@ -353,6 +377,7 @@ mod tests {
             problem: "p".into(),
             method: method.into(),
             oracle,
+            sees_more: None,
             step_size: 0.2,
             gap_mean: vec![9.0],
             gap_sem: vec![0.0],

@@ -57,6 +57,7 @@ impl Belief for Nothing {
 /// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
+    absent: bool,
     dim: usize,
     gradients: Table,
     points: Table,
@@ -71,6 +72,16 @@ impl LastGradient {
     /// An empty table; the session gives it its size.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A table that nobody reads: it takes no room, and asks for no first sweep. For methods put together at run time.
+    pub(crate) fn absent() -> Self {
+        Self { absent: true, ..Self::default() }
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> usize {
+        self.norms.len()
     }
 
     /// `g̃_i`: the user's last gradient (zero before the first one).
@@ -122,7 +133,11 @@ impl LastGradient {
 
 impl Belief for LastGradient {
     fn begin(&mut self, users: usize, dim: usize) {
+        if self.absent {
+            return;
+        }
         *self = Self {
+            absent: false,
             dim,
             gradients: Table::zeros(users * dim),
             points: Table::zeros(users * dim),
@@ -135,10 +150,13 @@ impl Belief for LastGradient {
     }
 
     fn wants_first_sweep(&self) -> bool {
-        true
+        !self.absent
     }
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+        if self.absent {
+            return;
+        }
         let row = user * self.dim..(user + 1) * self.dim;
         self.sum.replace(&self.gradients.numbers()[row.clone()], gradient);
         self.gradients.numbers_mut()[row.clone()].copy_from_slice(gradient);
@@ -162,11 +180,11 @@ impl Belief for LastGradient {
     }
 
     fn has_surrogate(&self) -> bool {
-        true
+        !self.absent
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
-        (self.unasked == 0).then_some(&*self.mean)
+        (self.unasked == 0 && !self.absent).then_some(&*self.mean)
     }
 }
 

@@ -1,11 +1,22 @@
 //! Every built-in method and part by name, for front doors that learn the method at run time.
 
+mod parts;
+
+use std::mem::discriminant;
+
+use crate::{AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, session::RestoreError};
+use parts::{AnyChoice, AnyUpdate};
+
+#[cfg(doc)]
 use crate::{
-    AskTell, Belief, Choice, LastGradient, Method, Session, Settings, SettingsError, Sight, Update,
-    belief::Nothing,
-    choice::{OracleEi, Shuffled, SurrogateEi, Uniform},
-    session::RestoreError,
-    update::{Saga, Sgd, Svrg},
+    choice::{
+        Balanced, ByNorm, BySmoothness, Cyclic, Oort, OracleEi, PowerOfChoice, Projection, Shuffled, SurrogateEi,
+        Uniform,
+    },
+    update::{
+        Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
+        Saga, Sgd, Svrg,
+    },
 };
 
 /// Whom to ask, by name and settings.
@@ -15,14 +26,39 @@ pub enum ChoiceKind {
     Uniform,
     /// [`Shuffled`].
     Shuffled,
+    /// [`Cyclic`].
+    Cyclic,
+    /// [`BySmoothness`].
+    BySmoothness,
+    /// [`ByNorm`].
+    ByNorm {
+        /// The part of choices that are uniform.
+        mixture: f64,
+    },
+    /// [`Balanced`].
+    Balanced,
+    /// [`Projection`].
+    Projection,
+    /// [`PowerOfChoice`].
+    PowerOfChoice {
+        /// Users polled before each choice; without a number, a tenth of them, and at least two.
+        candidates: Option<usize>,
+    },
+    /// [`Oort`].
+    Oort,
     /// [`OracleEi`].
-    OracleEi,
+    OracleEi {
+        /// Whether to use f's own smoothness.
+        sharp: bool,
+    },
     /// [`SurrogateEi`].
     SurrogateEi {
         /// The exploration probability `p`.
         explore: f64,
         /// The weight of the bonus.
         bonus_weight: f64,
+        /// Whether to use f's own smoothness.
+        sharp: bool,
     },
 }
 
@@ -33,11 +69,40 @@ pub enum UpdateKind {
     Sgd,
     /// [`Saga`].
     Saga,
+    /// [`Aggregated`].
+    Aggregated,
+    /// [`DoublyAggregated`].
+    DoublyAggregated,
     /// [`Svrg`].
     Svrg {
         /// Steps between snapshots; without a number, twice as many as there are users.
         inner_steps: Option<usize>,
     },
+    /// [`Loopless`].
+    Loopless {
+        /// The probability of a snapshot; without a number, one in as many steps as there are users.
+        probability: Option<f64>,
+    },
+    /// [`Katyusha`].
+    Katyusha {
+        /// Steps between snapshots; without a number, twice as many as there are users.
+        inner_steps: Option<usize>,
+        /// `τ₁`.
+        momentum: f64,
+    },
+    /// [`Recursive`].
+    Recursive {
+        /// Steps between full gradients; without a number, as many as there are users.
+        inner_steps: Option<usize>,
+    },
+    /// [`QuasiNewton`].
+    QuasiNewton,
+    /// [`CurvatureAided`].
+    CurvatureAided,
+    /// [`FullGradient`].
+    FullGradient,
+    /// [`Lbfgs`].
+    Lbfgs,
 }
 
 /// A method put together at run time. The belief follows from the other two parts.
@@ -58,7 +123,7 @@ impl Recipe {
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
         let users = settings.users;
-        self.build(name, users, Open { settings, sight })
+        Ok(Box::new(Session::with_sight(self.method(name, users), settings, sight)?))
     }
 
     /// Goes on from a [snapshot](Session::snapshot) of a session of this method and name.
@@ -69,38 +134,36 @@ impl Recipe {
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, RestoreError> {
         // The parts' settings come from the snapshot: the number of users does not matter here.
-        self.build(name, 1, Restore { bytes, sight })
+        let method = self.method(name, 1);
+        let (choice, update) = (discriminant(&method.choice), discriminant(&method.update));
+        let session = Session::restore(method, bytes, sight)?;
+        if (discriminant(session.choice()), discriminant(session.update())) != (choice, update) {
+            return Err(RestoreError::OtherMethod { wanted: name.to_owned() });
+        }
+        Ok(Box::new(session))
     }
 
     /// Puts the parts together, with the belief that they need.
-    fn build<'s, S: Start<'s>>(&self, name: &str, users: usize, start: S) -> Result<Box<dyn AskTell + 's>, S::Error> {
-        match self.update {
-            UpdateKind::Sgd => memoryless(name, self.choice, Sgd, start),
-            UpdateKind::Saga => remembering(name, self.choice, Saga, start),
-            UpdateKind::Svrg { inner_steps } => {
-                let update = Svrg::new(inner_steps.unwrap_or(default_inner_steps(users)));
-                memoryless(name, self.choice, update, start)
-            }
-        }
+    fn method(&self, name: &str, users: usize) -> Method<LastGradient, AnyChoice, AnyUpdate> {
+        let belief = if self.remembers() { LastGradient::new() } else { LastGradient::absent() };
+        Method::new(name, belief, self.choice.part(users), self.update.part(users))
+    }
+
+    /// Whether a part reads everybody's last gradient.
+    fn remembers(&self) -> bool {
+        use UpdateKind as U;
+        matches!(self.choice, ChoiceKind::SurrogateEi { .. } | ChoiceKind::Projection)
+            || matches!(self.update, U::Saga | U::Aggregated | U::DoublyAggregated | U::QuasiNewton)
     }
 
     /// The catalogue's entry of the choice.
     pub fn choice_entry(&self) -> &'static PartEntry<ChoiceKind> {
-        match self.choice {
-            ChoiceKind::Uniform => &CHOICES[0],
-            ChoiceKind::Shuffled => &CHOICES[1],
-            ChoiceKind::OracleEi => &CHOICES[2],
-            ChoiceKind::SurrogateEi { .. } => &CHOICES[3],
-        }
+        entry_of(CHOICES, |kind| discriminant(kind) == discriminant(&self.choice))
     }
 
     /// The catalogue's entry of the update.
     pub fn update_entry(&self) -> &'static PartEntry<UpdateKind> {
-        match self.update {
-            UpdateKind::Sgd => &UPDATES[0],
-            UpdateKind::Saga => &UPDATES[1],
-            UpdateKind::Svrg { .. } => &UPDATES[2],
-        }
+        entry_of(UPDATES, |kind| discriminant(kind) == discriminant(&self.update))
     }
 
     /// The settings that its parts take.
@@ -108,10 +171,26 @@ impl Recipe {
         [self.choice_entry().settings, self.update_entry().settings].concat()
     }
 
-    /// Whether the method looks at more than it pays for, and so is only a yardstick.
+    /// Whether the method sees more than any real run could, and so is only a yardstick.
     pub fn needs_oracle(&self) -> bool {
-        matches!(self.choice, ChoiceKind::OracleEi)
+        matches!(self.choice, ChoiceKind::OracleEi { .. }) || self.update == UpdateKind::CurvatureAided
     }
+
+    /// What the method sees without paying for it, in words.
+    pub fn sees_more(&self) -> Option<&'static str> {
+        match (self.choice, self.update) {
+            (ChoiceKind::OracleEi { .. }, _) => Some("oracle, looks not billed"),
+            (_, UpdateKind::CurvatureAided) => Some("oracle, Hessians not billed"),
+            (ChoiceKind::PowerOfChoice { .. }, _) => Some("losses polled, not billed"),
+            (ChoiceKind::Oort, _) => Some("losses not billed"),
+            _ => None,
+        }
+    }
+}
+
+/// The first entry of a kind. Every kind has one: a test makes sure of it.
+fn entry_of<Kind>(entries: &'static [PartEntry<Kind>], is: impl Fn(&Kind) -> bool) -> &'static PartEntry<Kind> {
+    entries.iter().find(|entry| is(&entry.kind)).unwrap_or(&entries[0])
 }
 
 /// Steps between SVRG's snapshots where nobody says: two rounds' worth.
@@ -119,87 +198,9 @@ pub fn default_inner_steps(users: usize) -> usize {
     users.saturating_mul(2)
 }
 
-/// For updates that need no memory of the users: whether there is one depends on the choice.
-fn memoryless<'s, U, S: Start<'s>>(
-    name: &str,
-    choice: ChoiceKind,
-    update: U,
-    start: S,
-) -> Result<Box<dyn AskTell + 's>, S::Error>
-where
-    U: Update<Nothing> + Update<LastGradient> + 's,
-{
-    match choice {
-        ChoiceKind::Uniform => start.start(Method::new(name, Nothing, Uniform, update)),
-        ChoiceKind::Shuffled => start.start(Method::new(name, Nothing, Shuffled::new(), update)),
-        ChoiceKind::OracleEi => start.start(Method::new(name, Nothing, OracleEi::new(), update)),
-        ChoiceKind::SurrogateEi { .. } => remembering(name, choice, update, start),
-    }
-}
-
-fn remembering<'s, U: Update<LastGradient> + 's, S: Start<'s>>(
-    name: &str,
-    choice: ChoiceKind,
-    update: U,
-    start: S,
-) -> Result<Box<dyn AskTell + 's>, S::Error> {
-    let belief = LastGradient::new();
-    match choice {
-        ChoiceKind::Uniform => start.start(Method::new(name, belief, Uniform, update)),
-        ChoiceKind::Shuffled => start.start(Method::new(name, belief, Shuffled::new(), update)),
-        ChoiceKind::OracleEi => start.start(Method::new(name, belief, OracleEi::new(), update)),
-        ChoiceKind::SurrogateEi { explore, bonus_weight } => {
-            let choice = SurrogateEi::new(explore).bonus_weight(bonus_weight);
-            start.start(Method::new(name, belief, choice, update))
-        }
-    }
-}
-
-/// Makes a session of a method whose types are known here and nowhere else.
-trait Start<'s> {
-    type Error;
-
-    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, Self::Error>
-    where
-        B: Belief + 's,
-        C: Choice<B> + 's,
-        U: Update<B> + 's;
-}
-
-struct Open<'s> {
-    settings: Settings,
-    sight: Sight<'s>,
-}
-
-impl<'s> Start<'s> for Open<'s> {
-    type Error = SettingsError;
-
-    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, SettingsError>
-    where
-        B: Belief + 's,
-        C: Choice<B> + 's,
-        U: Update<B> + 's,
-    {
-        Ok(Box::new(Session::with_sight(method, self.settings, self.sight)?))
-    }
-}
-
-struct Restore<'b, 's> {
-    bytes: &'b [u8],
-    sight: Sight<'s>,
-}
-
-impl<'s> Start<'s> for Restore<'_, 's> {
-    type Error = RestoreError;
-
-    fn start<B, C, U>(self, method: Method<B, C, U>) -> Result<Box<dyn AskTell + 's>, RestoreError>
-    where
-        B: Belief + 's,
-        C: Choice<B> + 's,
-        U: Update<B> + 's,
-    {
-        Ok(Box::new(Session::restore(method, self.bytes, self.sight)?))
-    }
+/// Users that power-of-choice polls where nobody says: a tenth, and at least two.
+pub fn default_candidates(users: usize) -> usize {
+    (users / 10).max(2).min(users)
 }
 
 /// A built-in method, as a catalogue describes it.
@@ -237,60 +238,183 @@ pub struct Entry {
     pub summary: &'static str,
 }
 
-const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0 };
+const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0, sharp: false };
+const ORACLE_EI: ChoiceKind = ChoiceKind::OracleEi { sharp: false };
+const BY_NORM: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5 };
+const POWER: ChoiceKind = ChoiceKind::PowerOfChoice { candidates: None };
 const SVRG: UpdateKind = UpdateKind::Svrg { inner_steps: None };
+const LOOPLESS: UpdateKind = UpdateKind::Loopless { probability: None };
+const KATYUSHA: UpdateKind = UpdateKind::Katyusha { inner_steps: None, momentum: 0.5 };
+const RECURSIVE: UpdateKind = UpdateKind::Recursive { inner_steps: None };
+
+const fn method(
+    name: &'static str,
+    choice: ChoiceKind,
+    update: UpdateKind,
+    charges: &'static str,
+    summary: &'static str,
+) -> MethodEntry {
+    MethodEntry { name, summary, recipe: Recipe { choice, update }, charges }
+}
+
+const ONE: &str = "1 a step";
+const N_THEN_ONE: &str = "n at the start, then 1 a step";
+const SNAPSHOTS: &str = "n a snapshot, then 1 a step";
+const EVERYBODY: &str = "n an evaluation";
 
 /// The built-in methods.
-pub const METHODS: &[MethodEntry] = &[
-    MethodEntry {
-        name: "sgd",
-        summary: "a user at random, a step along its gradient",
-        recipe: Recipe { choice: ChoiceKind::Uniform, update: UpdateKind::Sgd },
-        charges: "1 a step",
-    },
-    MethodEntry {
-        name: "shuffled-sgd",
-        summary: "every user once in random order, then again; steps along the gradients",
-        recipe: Recipe { choice: ChoiceKind::Shuffled, update: UpdateKind::Sgd },
-        charges: "1 a step",
-    },
-    MethodEntry {
-        name: "ogq",
-        summary: "the user with the largest expected improvement, by an oracle (Algorithm 1); a yardstick",
-        recipe: Recipe { choice: ChoiceKind::OracleEi, update: UpdateKind::Sgd },
-        charges: "1 a step; its look at all n gradients is diagnostic, never billed",
-    },
-    MethodEntry {
-        name: "sgq",
-        summary: "the user with the largest surrogate improvement plus bonus (Algorithm 2)",
-        recipe: Recipe { choice: SURROGATE_EI, update: UpdateKind::Sgd },
-        charges: "n at the start, then 1 a step",
-    },
-    MethodEntry {
-        name: "saga",
-        summary: "a user at random, a step corrected by everybody's last gradient",
-        recipe: Recipe { choice: ChoiceKind::Uniform, update: UpdateKind::Saga },
-        charges: "n at the start, then 1 a step",
-    },
-    MethodEntry {
-        name: "svrg",
-        summary: "a user at random, a step corrected by a full gradient taken now and then",
-        recipe: Recipe { choice: ChoiceKind::Uniform, update: SVRG },
-        charges: "n a snapshot, then 1 a step",
-    },
-    MethodEntry {
-        name: "saga-sgq",
-        summary: "SGQ's choice with SAGA's step (the remark after Theorem 2)",
-        recipe: Recipe { choice: SURROGATE_EI, update: UpdateKind::Saga },
-        charges: "n at the start, then 1 a step",
-    },
-];
+pub const METHODS: &[MethodEntry] = {
+    use ChoiceKind as C;
+    use UpdateKind as U;
+    &[
+        method("sgd", C::Uniform, U::Sgd, ONE, "a user at random, a step along its gradient"),
+        method(
+            "shuffled-sgd",
+            C::Shuffled,
+            U::Sgd,
+            ONE,
+            "every user once in random order, then again; steps along the gradients",
+        ),
+        method(
+            "importance-sgd",
+            C::BySmoothness,
+            U::Sgd,
+            ONE,
+            "users in proportion to L_i, their steps weighed down accordingly (Needell et al. 2014)",
+        ),
+        method(
+            "srg",
+            BY_NORM,
+            U::Sgd,
+            ONE,
+            "users in proportion to their last gradients' norms, half of the time (El Hanchi et al. 2022)",
+        ),
+        method(
+            "grab",
+            C::Balanced,
+            U::Sgd,
+            ONE,
+            "every user once an epoch, in an order in which the last epoch's gradients balance (Lu et al. 2022)",
+        ),
+        method(
+            "power-of-choice",
+            POWER,
+            U::Sgd,
+            "1 a step; the losses polled before each are not billed",
+            "of a few users at random, the one with the largest loss (Cho et al. 2020)",
+        ),
+        method(
+            "oort",
+            C::Oort,
+            U::Sgd,
+            "1 a step; losses come with the answers",
+            "the largest last loss plus a bonus for staleness (Lai et al. 2021)",
+        ),
+        method(
+            "gpfl",
+            C::Projection,
+            U::Sgd,
+            N_THEN_ONE,
+            "the farthest projection on the global direction, with a confidence bound (Na et al. 2024)",
+        ),
+        method(
+            "ogq",
+            ORACLE_EI,
+            U::Sgd,
+            "1 a step; its look at all n gradients is diagnostic, never billed",
+            "the user with the largest expected improvement, by an oracle (Algorithm 1); a yardstick",
+        ),
+        method(
+            "sgq",
+            SURROGATE_EI,
+            U::Sgd,
+            N_THEN_ONE,
+            "the user with the largest surrogate improvement plus bonus (Algorithm 2)",
+        ),
+        method(
+            "saga",
+            C::Uniform,
+            U::Saga,
+            N_THEN_ONE,
+            "a user at random, a step corrected by everybody's last gradient (Defazio et al. 2014)",
+        ),
+        method(
+            "saga-sgq",
+            SURROGATE_EI,
+            U::Saga,
+            N_THEN_ONE,
+            "SGQ's choice with SAGA's step (the remark after Theorem 2)",
+        ),
+        method(
+            "sag",
+            C::Uniform,
+            U::Aggregated,
+            N_THEN_ONE,
+            "a user at random, a step along everybody's last gradient (Schmidt et al. 2017)",
+        ),
+        method(
+            "iag",
+            C::Cyclic,
+            U::Aggregated,
+            N_THEN_ONE,
+            "users in turn, a step along everybody's last gradient (Blatt et al. 2007)",
+        ),
+        method(
+            "diag",
+            C::Cyclic,
+            U::DoublyAggregated,
+            N_THEN_ONE,
+            "as iag, from the mean of the points where the gradients were taken (Mokhtari et al. 2018)",
+        ),
+        method(
+            "svrg",
+            C::Uniform,
+            SVRG,
+            SNAPSHOTS,
+            "a user at random, a step corrected by a full gradient taken now and then (Johnson & Zhang 2013)",
+        ),
+        method(
+            "l-svrg",
+            C::Uniform,
+            LOOPLESS,
+            SNAPSHOTS,
+            "as svrg, with full gradients at random times (Kovalev et al. 2020)",
+        ),
+        method("katyusha", C::Uniform, KATYUSHA, SNAPSHOTS, "svrg with momentum, accelerated (Allen-Zhu 2017)"),
+        method(
+            "sarah",
+            C::Uniform,
+            RECURSIVE,
+            "n a full gradient, then 2 a step",
+            "a recursive estimate of the full gradient: each user is asked at two points (Nguyen et al. 2017)",
+        ),
+        method(
+            "iqn",
+            C::Cyclic,
+            U::QuasiNewton,
+            N_THEN_ONE,
+            "users in turn, a curvature learned for each by BFGS (Mokhtari et al. 2018)",
+        ),
+        method(
+            "ciag",
+            C::Cyclic,
+            U::CurvatureAided,
+            "n at the start, then 1 a step; the Hessians that come with the answers are not billed",
+            "as iag, with everybody's Hessian: a stronger oracle, a yardstick (Wai et al. 2018)",
+        ),
+        method("gd", C::Cyclic, U::FullGradient, EVERYBODY, "full gradient descent"),
+        method("l-bfgs", C::Cyclic, U::Lbfgs, EVERYBODY, "limited-memory BFGS on full gradients (Liu & Nocedal 1989)"),
+    ]
+};
 
 /// The built-in beliefs. A method gets the one that its choice and its update need.
 pub const BELIEFS: &[Entry] = &[
     Entry { name: "nothing", summary: "no memory of the users" },
     Entry { name: "last-gradient", summary: "each user's last gradient, where it was taken, and the mean of them all" },
 ];
+
+const SHARP: Entry =
+    Entry { name: "sharp", summary: "true: f's own smoothness in place of the mean L_i; default false" };
 
 /// The built-in choices.
 pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
@@ -306,11 +430,48 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
         kind: ChoiceKind::Shuffled,
         settings: &[],
     },
+    PartEntry { name: "cyclic", summary: "every user in turn", kind: ChoiceKind::Cyclic, settings: &[] },
+    PartEntry {
+        name: "by-smoothness",
+        summary: "in proportion to L_i; each answer counts 1/(n p_i)",
+        kind: ChoiceKind::BySmoothness,
+        settings: &[],
+    },
+    PartEntry {
+        name: "by-norm",
+        summary: "in proportion to the norms of last gradients, mixed with uniform; each answer counts 1/(n p_i)",
+        kind: BY_NORM,
+        settings: &[Entry { name: "mixture", summary: "the part of uniform choices, in (0, 1]; default 0.5" }],
+    },
+    PartEntry {
+        name: "balanced",
+        summary: "every user once an epoch, in an order in which the last epoch's gradients balance",
+        kind: ChoiceKind::Balanced,
+        settings: &[],
+    },
+    PartEntry {
+        name: "projection",
+        summary: "argmax of the last gradient's projection on the global direction plus a confidence bound",
+        kind: ChoiceKind::Projection,
+        settings: &[],
+    },
+    PartEntry {
+        name: "power-of-choice",
+        summary: "the largest loss among a few users at random (simulation only)",
+        kind: POWER,
+        settings: &[Entry { name: "candidates", summary: "users polled before each choice; default n/10, at least 2" }],
+    },
+    PartEntry {
+        name: "oort",
+        summary: "the largest last loss plus a bonus for staleness (simulation only)",
+        kind: ChoiceKind::Oort,
+        settings: &[],
+    },
     PartEntry {
         name: "oracle-ei",
         summary: "argmax of the expected improvement, with everybody's true gradients (simulation only)",
-        kind: ChoiceKind::OracleEi,
-        settings: &[],
+        kind: ORACLE_EI,
+        settings: &[SHARP],
     },
     PartEntry {
         name: "surrogate-ei",
@@ -319,6 +480,7 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
         settings: &[
             Entry { name: "p", summary: "probability of asking a user at random instead, in [0, 1]; default 0.3" },
             Entry { name: "bonus", summary: "weight of the bonus, not negative; default 1, as in the paper" },
+            SHARP,
         ],
     },
 ];
@@ -333,6 +495,18 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
         settings: &[],
     },
     PartEntry {
+        name: "aggregated",
+        summary: "x −= α · mean of all last gradients",
+        kind: UpdateKind::Aggregated,
+        settings: &[],
+    },
+    PartEntry {
+        name: "doubly-aggregated",
+        summary: "x = mean of the last gradients' points − α · mean of all last gradients",
+        kind: UpdateKind::DoublyAggregated,
+        settings: &[],
+    },
+    PartEntry {
         name: "svrg",
         summary: "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)",
         kind: SVRG,
@@ -340,6 +514,51 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
             name: "inner_steps",
             summary: "steps between snapshots; default 2n (the paper's experiment: 10)",
         }],
+    },
+    PartEntry {
+        name: "loopless",
+        summary: "as svrg, with snapshots at random times",
+        kind: LOOPLESS,
+        settings: &[Entry { name: "probability", summary: "of a snapshot after each step; default 1/n" }],
+    },
+    PartEntry {
+        name: "katyusha",
+        summary: "svrg with momentum",
+        kind: KATYUSHA,
+        settings: &[
+            Entry { name: "inner_steps", summary: "steps between snapshots; default 2n" },
+            Entry { name: "momentum", summary: "τ₁, in (0, 0.5]; default 0.5" },
+        ],
+    },
+    PartEntry {
+        name: "recursive",
+        summary: "v += ∇f_i(x) − ∇f_i(last x), x −= α v: two queries a step",
+        kind: RECURSIVE,
+        settings: &[Entry { name: "inner_steps", summary: "steps between full gradients; default n" }],
+    },
+    PartEntry {
+        name: "quasi-newton",
+        summary: "minimises the sum of quadratics whose curvatures are learned by BFGS",
+        kind: UpdateKind::QuasiNewton,
+        settings: &[],
+    },
+    PartEntry {
+        name: "curvature-aided",
+        summary: "x −= α · mean of all last gradients carried to x by their Hessians (simulation only)",
+        kind: UpdateKind::CurvatureAided,
+        settings: &[],
+    },
+    PartEntry {
+        name: "full",
+        summary: "x −= α ∇f(x): everybody is asked for each step, whatever the choice",
+        kind: UpdateKind::FullGradient,
+        settings: &[],
+    },
+    PartEntry {
+        name: "l-bfgs",
+        summary: "quasi-Newton steps on full gradients, whatever the choice",
+        kind: UpdateKind::Lbfgs,
+        settings: &[],
     },
 ];
 

@@ -1,15 +1,21 @@
 //! Whom to ask next.
 
+mod direction;
 mod expected_improvement;
+mod losses;
 mod order;
+mod sampling;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{Belief, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
 
+pub use direction::{Balanced, Projection};
 pub use expected_improvement::{OracleEi, SurrogateEi};
-pub use order::{Sequence, Shuffled, Uniform};
+pub use losses::{Oort, PowerOfChoice};
+pub use order::{Cyclic, Sequence, Shuffled, Uniform};
+pub use sampling::{ByNorm, BySmoothness};
 
 /// Decides whom to ask for the next step.
 ///

@@ -337,6 +337,14 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         &self.state.belief
     }
 
+    pub(crate) fn choice(&self) -> &C {
+        &self.state.choice
+    }
+
+    pub(crate) fn update(&self) -> &U {
+        &self.state.update
+    }
+
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop

@@ -23,6 +23,7 @@ pub struct Settings {
     pub(crate) start: Vec<f64>,
     pub(crate) users: usize,
     pub(crate) smoothness: Option<Vec<f64>>,
+    pub(crate) objective_smoothness: Option<f64>,
     pub(crate) pl_constant: Option<f64>,
     pub(crate) step_size: Option<StepSize>,
     pub(crate) budget: Option<u64>,
@@ -39,6 +40,7 @@ impl Settings {
             start,
             users,
             smoothness: None,
+            objective_smoothness: None,
             pl_constant: None,
             step_size: None,
             budget: None,
@@ -53,6 +55,7 @@ impl Settings {
     pub fn for_problem(start: Vec<f64>, problem: &dyn Problem) -> Self {
         Self {
             smoothness: problem.smoothness().map(<[f64]>::to_vec),
+            objective_smoothness: problem.objective_smoothness(),
             pl_constant: problem.pl_constant(),
             ..Self::new(start, problem.users())
         }
@@ -61,6 +64,12 @@ impl Settings {
     /// Each user's smoothness constant `L_i`. Methods that score users need them.
     pub fn smoothness(mut self, each: Vec<f64>) -> Self {
         self.smoothness = Some(each);
+        self
+    }
+
+    /// The smoothness of `f` itself, at most the mean `L_i`: choices that are told to be sharp use it in that one's place.
+    pub fn objective_smoothness(mut self, smoothness: f64) -> Self {
+        self.objective_smoothness = Some(smoothness);
         self
     }
 
@@ -116,6 +125,7 @@ pub struct Smoothness {
     each: Vec<f64>,
     mean: f64,
     max: f64,
+    objective: Option<f64>,
 }
 
 impl Smoothness {
@@ -135,7 +145,21 @@ impl Smoothness {
             let user = each.iter().position(|value| *value == max).unwrap_or(0);
             return Err(SettingsError::Smoothness { user, value: max });
         }
-        Ok(Self { each, mean, max })
+        Ok(Self { each, mean, max, objective: None })
+    }
+
+    /// Adds what is known of `f` itself; it must be positive, and is at most the mean.
+    pub(crate) fn with_objective(mut self, objective: Option<f64>) -> Result<Self, SettingsError> {
+        if let Some(value) = objective.filter(|value| !(*value > 0.0 && *value <= self.mean * (1.0 + 1e-9))) {
+            return Err(SettingsError::ObjectiveSmoothness { value, mean: self.mean });
+        }
+        self.objective = objective;
+        Ok(self)
+    }
+
+    /// The smoothness of `f` itself, where it is known.
+    pub fn objective(&self) -> Option<f64> {
+        self.objective
     }
 
     /// `L_i` of every user.
@@ -173,6 +197,8 @@ pub enum SettingsError {
         "the smoothness constant of user {user} is {value}: it must not be negative, not every one may be 0, and their sum must be finite"
     )]
     Smoothness { user: usize, value: f64 },
+    #[error("the smoothness of f is given as {value}: it must be positive, and cannot exceed the mean L_i, {mean}")]
+    ObjectiveSmoothness { value: f64, mean: f64 },
     #[error("{method} scores users by their smoothness: give the settings each L_i")]
     NeedsSmoothness { method: String },
     #[error("no step size was set: give a number, a rule, or the theory's")]
@@ -197,6 +223,16 @@ pub enum SettingsError {
     Exploration(f64),
     #[error("the bonus weight is {0}: it must be finite and not negative")]
     BonusWeight(f64),
+    #[error("the mixture is {0}: it must lie in (0, 1]")]
+    Mixture(f64),
+    #[error(
+        "{candidates} candidates are to be polled among {users} users: poll at least 1, and not more than there are"
+    )]
+    Candidates { candidates: usize, users: usize },
+    #[error("the probability of a snapshot is {0}: it must lie in (0, 1]")]
+    SnapshotProbability(f64),
+    #[error("the momentum τ₁ is {0}: it must lie in (0, ½]")]
+    Momentum(f64),
     #[error("position {position} of the fixed sequence is user {user}, but there are only {users}: users count from 0")]
     SequenceUser { position: usize, user: usize, users: usize },
     #[error("SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step")]

@@ -1,11 +1,19 @@
 //! How the point moves on an answer.
 
+mod aggregated;
+mod curvature;
+mod full;
+mod snapshots;
 mod svrg;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Belief, LastGradient, Part, Random, Reply, SettingsError, kernel, theory::Theorem};
 
+pub use aggregated::{Aggregated, DoublyAggregated};
+pub use curvature::{CurvatureAided, QuasiNewton};
+pub use full::{FullGradient, Lbfgs};
+pub use snapshots::{Katyusha, Loopless, Recursive};
 pub use svrg::Svrg;
 
 /// Moves the point when an answer comes in.

@@ -312,18 +312,54 @@ fn look_up<'e, T>(
 
 /// Overrides the parts' defaults.
 fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
-    if let ChoiceKind::SurrogateEi { explore, bonus_weight } = &mut recipe.choice {
-        if let Some(p) = section.number("p")? {
-            *explore = p;
+    let set = |number: &mut f64, key: &'static str| -> Result<(), FileError> {
+        *number = section.number(key)?.unwrap_or(*number);
+        Ok(())
+    };
+    let whole = |count: &mut Option<usize>, key: &'static str| -> Result<(), FileError> {
+        if let Some(value) = section.whole(key)? {
+            *count = Some(usize::try_from(value).unwrap_or(usize::MAX));
         }
-        if let Some(bonus) = section.number("bonus")? {
-            *bonus_weight = bonus;
+        Ok(())
+    };
+    let switch = |switch: &mut bool, key: &'static str| -> Result<(), FileError> {
+        *switch = section.read(key, "true or false", DeValue::as_bool)?.unwrap_or(*switch);
+        Ok(())
+    };
+    match &mut recipe.choice {
+        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp } => {
+            set(explore, "p")?;
+            set(bonus_weight, "bonus")?;
+            switch(sharp, "sharp")?;
         }
+        ChoiceKind::OracleEi { sharp } => switch(sharp, "sharp")?,
+        ChoiceKind::ByNorm { mixture } => set(mixture, "mixture")?,
+        ChoiceKind::PowerOfChoice { candidates } => whole(candidates, "candidates")?,
+        ChoiceKind::Uniform
+        | ChoiceKind::Shuffled
+        | ChoiceKind::Cyclic
+        | ChoiceKind::BySmoothness
+        | ChoiceKind::Balanced
+        | ChoiceKind::Projection
+        | ChoiceKind::Oort => {}
     }
-    if let UpdateKind::Svrg { inner_steps } = &mut recipe.update
-        && let Some(steps) = section.whole("inner_steps")?
-    {
-        *inner_steps = Some(usize::try_from(steps).unwrap_or(usize::MAX));
+    match &mut recipe.update {
+        UpdateKind::Svrg { inner_steps } | UpdateKind::Recursive { inner_steps } => whole(inner_steps, "inner_steps")?,
+        UpdateKind::Katyusha { inner_steps, momentum } => {
+            whole(inner_steps, "inner_steps")?;
+            set(momentum, "momentum")?;
+        }
+        UpdateKind::Loopless { probability } => {
+            *probability = section.number("probability")?.or(*probability);
+        }
+        UpdateKind::Sgd
+        | UpdateKind::Saga
+        | UpdateKind::Aggregated
+        | UpdateKind::DoublyAggregated
+        | UpdateKind::QuasiNewton
+        | UpdateKind::CurvatureAided
+        | UpdateKind::FullGradient
+        | UpdateKind::Lbfgs => {}
     }
     Ok(recipe)
 }
@@ -335,6 +371,10 @@ fn blame_method(root: &Section<'_>, section: &Section<'_>, problem: &NamedProble
         E::Exploration(_) => "p",
         E::BonusWeight(_) => "bonus",
         E::NoInnerSteps => "inner_steps",
+        E::Mixture(_) => "mixture",
+        E::Candidates { .. } => "candidates",
+        E::SnapshotProbability(_) => "probability",
+        E::Momentum(_) => "momentum",
         E::StepSize(_)
         | E::DecayRate(_)
         | E::Pieces

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Needs, Scene};
-use crate::{Belief, LastGradient, Random, SettingsError, bonus, expected_improvement, kernel, theory::Theorem};
+use crate::{
+    Belief, LastGradient, Random, SettingsError, Smoothness, bonus, expected_improvement, kernel, theory::Theorem,
+};
 
 /// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
 ///
@@ -11,6 +13,7 @@ use crate::{Belief, LastGradient, Random, SettingsError, bonus, expected_improve
 /// The look is counted as diagnostic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OracleEi {
+    sharp: bool,
     #[serde(skip)]
     mean: Vec<f64>,
 }
@@ -20,6 +23,17 @@ impl OracleEi {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Uses f's own smoothness, where it is known, in place of the mean `L_i`: also valid, and sharper.
+    pub fn sharp(mut self, sharp: bool) -> Self {
+        self.sharp = sharp;
+        self
+    }
+}
+
+/// `L` in the expected improvement: the paper's mean, or f's own constant.
+fn constant(smoothness: &Smoothness, sharp: bool) -> f64 {
+    smoothness.objective().filter(|_| sharp).unwrap_or(smoothness.mean())
 }
 
 impl<B: Belief> Choice<B> for OracleEi {
@@ -33,7 +47,7 @@ impl<B: Belief> Choice<B> for OracleEi {
 
     fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let gradients = scene.all_gradients()?;
-        let smoothness = scene.smoothness()?.mean();
+        let smoothness = constant(scene.smoothness()?, self.sharp);
         self.mean.resize(scene.point.len(), 0.0);
         kernel::mean_of_rows(gradients, &mut self.mean);
         let scores = gradients.chunks_exact(self.mean.len()).map(|gradient| {
@@ -51,6 +65,7 @@ impl<B: Belief> Choice<B> for OracleEi {
 pub struct SurrogateEi {
     explore: f64,
     bonus_weight: f64,
+    sharp: bool,
     #[serde(skip)]
     errors: Vec<f64>,
     #[serde(skip)]
@@ -60,7 +75,7 @@ pub struct SurrogateEi {
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self { explore, bonus_weight: 1.0, errors: Vec::new(), scores: Vec::new() }
+        Self { explore, bonus_weight: 1.0, sharp: false, errors: Vec::new(), scores: Vec::new() }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -69,8 +84,15 @@ impl SurrogateEi {
         self
     }
 
+    /// Uses f's own smoothness, where it is known, in place of the mean `L_i`: also valid, and sharper.
+    pub fn sharp(mut self, sharp: bool) -> Self {
+        self.sharp = sharp;
+        self
+    }
+
     fn best(&mut self, scene: &Scene<'_, LastGradient>) -> Result<usize, ChoiceError> {
         let smoothness = scene.smoothness()?;
+        let constant = constant(smoothness, self.sharp);
         let belief = scene.belief;
         self.errors.resize(scene.users, 0.0);
         self.scores.resize(scene.users, 0.0);
@@ -81,8 +103,8 @@ impl SurrogateEi {
         // The scores take the place of the inner products: a loop without a comparison runs in registers.
         let of_users = self.errors.iter().zip(belief.gradient_norms());
         for (score, (&error, &gradient_norm)) in self.scores.iter_mut().zip(of_users) {
-            let surrogate = expected_improvement(scene.step_size, smoothness.mean(), *score, gradient_norm);
-            let bonus = bonus(scene.step_size, smoothness.mean(), mean_norm, gradient_norm, error, mean_error);
+            let surrogate = expected_improvement(scene.step_size, constant, *score, gradient_norm);
+            let bonus = bonus(scene.step_size, constant, mean_norm, gradient_norm, error, mean_error);
             *score = surrogate + self.bonus_weight * bonus;
         }
         kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)

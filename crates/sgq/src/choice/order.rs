@@ -79,3 +79,24 @@ impl<B: Belief> Choice<B> for Sequence {
         Ok(Chosen::user(user))
     }
 }
+
+/// Every user in turn, from the first to the last, and then again: the order of the incremental methods.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cyclic {
+    next: usize,
+}
+
+impl Cyclic {
+    /// From user 0 on.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<B: Belief> Choice<B> for Cyclic {
+    fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let user = self.next;
+        self.next = (user + 1) % scene.users;
+        Ok(Chosen::user(user))
+    }
+}

@@ -55,7 +55,9 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
             return Err(SettingsError::NeedsOptimum);
         }
-        let smoothness = settings.smoothness.map(|each| Smoothness::new(each, users)).transpose()?;
+        let objective = settings.objective_smoothness;
+        let smoothness = settings.smoothness.map(|each| Smoothness::new(each, users)?.with_objective(objective));
+        let smoothness = smoothness.transpose()?;
         let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
         let schedule = Schedule::new(rule, || theory_step(&method, smoothness.as_ref(), settings.pl_constant))?;
 

@@ -2,11 +2,15 @@
 
 use sgq::{
     AskTell, LastGradient, Method, Oracle, Random, Session, Settings, Sight,
+    belief::Nothing,
     catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
-    choice::{Shuffled, SurrogateEi},
+    choice::{Balanced, ByNorm, BySmoothness, Cyclic, Oort, PowerOfChoice, Projection, Shuffled, SurrogateEi, Uniform},
     method,
     problem::DenseQuadratic,
-    update::{Saga, Sgd},
+    update::{
+        Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
+        Saga, Sgd,
+    },
 };
 
 use crate::random_problem::{log_steps, random_quadratic, safe_settings};
@@ -28,6 +32,13 @@ fn every_method_is_its_constructor() {
     let sight = Sight::Problem(&problem);
     for entry in METHODS {
         let settings = || settings.clone();
+        macro_rules! session {
+            ($belief:expr, $choice:expr, $update:expr) => {{
+                let method = Method::new(entry.name, $belief, $choice, $update);
+                Box::new(Session::with_sight(method, settings(), sight).unwrap())
+            }};
+        }
+        let table = LastGradient::new;
         let mut expected: Box<dyn AskTell + '_> = match entry.name {
             "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight).unwrap()),
             "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight).unwrap()),
@@ -36,6 +47,22 @@ fn every_method_is_its_constructor() {
             "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight).unwrap()),
             "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight).unwrap()),
             "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight).unwrap()),
+            "importance-sgd" => session!(Nothing, BySmoothness, Sgd),
+            "srg" => session!(Nothing, ByNorm::new(0.5), Sgd),
+            "grab" => session!(Nothing, Balanced::new(), Sgd),
+            "power-of-choice" => session!(Nothing, PowerOfChoice::new(2), Sgd),
+            "oort" => session!(Nothing, Oort::new(), Sgd),
+            "gpfl" => session!(table(), Projection::new(), Sgd),
+            "sag" => session!(table(), Uniform, Aggregated),
+            "iag" => session!(table(), Cyclic::new(), Aggregated),
+            "diag" => session!(table(), Cyclic::new(), DoublyAggregated::new()),
+            "l-svrg" => session!(Nothing, Uniform, Loopless::new(Some(1.0 / 6.0))),
+            "katyusha" => session!(Nothing, Uniform, Katyusha::new(Some(12), 0.5)),
+            "sarah" => session!(Nothing, Uniform, Recursive::new(Some(6))),
+            "iqn" => session!(table(), Cyclic::new(), QuasiNewton::new()),
+            "ciag" => session!(Nothing, Cyclic::new(), CurvatureAided::new()),
+            "gd" => session!(Nothing, Cyclic::new(), FullGradient::new()),
+            "l-bfgs" => session!(Nothing, Cyclic::new(), Lbfgs::new()),
             other => panic!("{other} is new: compare it here"),
         };
         let mut opened = entry.recipe.open(entry.name, settings(), sight).unwrap();
@@ -57,7 +84,10 @@ fn parts_keep_their_settings() {
     };
     let choice = SurrogateEi::new(0.6).bonus_weight(5.0);
     check(
-        Recipe { choice: ChoiceKind::SurrogateEi { explore: 0.6, bonus_weight: 5.0 }, update: UpdateKind::Sgd },
+        Recipe {
+            choice: ChoiceKind::SurrogateEi { explore: 0.6, bonus_weight: 5.0, sharp: false },
+            update: UpdateKind::Sgd,
+        },
         &mut Session::new(Method::new("x", LastGradient::new(), choice, Sgd), settings.clone()).unwrap(),
     );
     check(
@@ -79,6 +109,9 @@ fn every_combination_opens_and_restores() {
             let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight).unwrap();
             assert_eq!(users_and_points(&mut *later, &problem), users_and_points(&mut *session, &problem));
             assert!(recipe.restore("y", &session.snapshot().unwrap(), sight).is_err());
+            let other = UPDATES.iter().find(|other| other.name != update.name).unwrap();
+            let impostor = Recipe { update: other.kind, ..recipe };
+            assert!(impostor.restore("x", &session.snapshot().unwrap(), sight).is_err());
         }
     }
 }

@@ -1,0 +1,117 @@
+//! Choices by the direction of the users' gradients: GPFL and GraB.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, ChoiceError, Chosen, Reply, Scene};
+use crate::{Belief, LastGradient, Random, SettingsError, kernel};
+
+/// GPFL (Na, Liang & Yiu 2024) for one user a round: the user whose last gradient projects farthest on the global direction,
+/// with a confidence bound, `c_i + √(2 ln t / n_i)`, `c_i` scaled to `[0, 1]` over the users and `n_i` how often it was asked.
+/// The global direction is the answers' with momentum 0.9.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Projection {
+    asked: Vec<u64>,
+    direction: Vec<f64>,
+}
+
+impl Projection {
+    /// With nobody asked yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Choice<LastGradient> for Projection {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        self.asked = vec![0; users];
+        Ok(())
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, LastGradient>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let length = kernel::norm(&self.direction);
+        let project = |user: usize| kernel::dot(&self.direction, scene.belief.gradient(user)) / length;
+        let projections: Vec<f64> = (0..scene.users).map(project).collect();
+        let least = projections.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = projections.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let rounds: u64 = self.asked.iter().sum();
+        let bound = |user: usize| (2.0 * (rounds as f64).ln() / self.asked[user] as f64).sqrt();
+        let spread = if most > least { most - least } else { 1.0 };
+        let scores = (0..scene.users).map(|user| (projections[user] - least) / spread + bound(user));
+        Ok(Chosen::user(kernel::argmax(scores).ok_or(ChoiceError::NoScore)?))
+    }
+
+    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
+        const MOMENTUM: f64 = 0.9;
+        self.asked[reply.user] += 1;
+        self.direction.resize(reply.gradient.len(), 0.0);
+        for (direction, gradient) in self.direction.iter_mut().zip(reply.gradient) {
+            *direction = MOMENTUM * *direction + gradient;
+        }
+    }
+}
+
+/// GraB (Lu, Guo & De Sa 2022): every user once in each epoch, in an order in which the gradients of the last epoch balance.
+///
+/// Along an epoch the centered gradients get signs that keep their signed sum short. Users with a plus come first in the next
+/// epoch, in their order; those with a minus last, in reverse. The first order is random.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Balanced {
+    order: Vec<usize>,
+    next: usize,
+    plus: Vec<usize>,
+    minus: Vec<usize>,
+    signed_sum: Vec<f64>,
+    /// The mean gradient of the last epoch, and the sum of this one's.
+    mean: Vec<f64>,
+    sum: Vec<f64>,
+}
+
+impl Balanced {
+    /// An order that the session gives its length.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<B: Belief> Choice<B> for Balanced {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        *self = Self { order: (0..users).collect(), ..Self::default() };
+        Ok(())
+    }
+
+    fn choose(&mut self, _scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        if self.mean.is_empty() && self.sum.is_empty() && self.next == 0 {
+            random.shuffle(&mut self.order);
+        }
+        Ok(Chosen::user(self.order[self.next]))
+    }
+
+    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
+        if self.order.get(self.next) != Some(&reply.user) {
+            // An answer of a sweep: not part of the order.
+            return;
+        }
+        let dim = reply.gradient.len();
+        for sums in [&mut self.mean, &mut self.sum, &mut self.signed_sum] {
+            sums.resize(dim, 0.0);
+        }
+        let centered: Vec<f64> =
+            reply.gradient.iter().zip(&self.mean).map(|(gradient, mean)| gradient - mean).collect();
+        // ‖s + c‖ ≤ ‖s − c‖ where the two point apart.
+        let sign = if kernel::dot(&self.signed_sum, &centered) <= 0.0 { 1.0 } else { -1.0 };
+        kernel::add_scaled(&mut self.signed_sum, sign, &centered);
+        if sign > 0.0 { &mut self.plus } else { &mut self.minus }.push(reply.user);
+        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+        self.next += 1;
+        if self.next == self.order.len() {
+            self.order.clear();
+            self.order.append(&mut self.plus);
+            self.order.extend(self.minus.drain(..).rev());
+            self.next = 0;
+            let users = self.order.len() as f64;
+            self.mean = self.sum.iter().map(|sum| sum / users).collect();
+            self.sum.fill(0.0);
+            self.signed_sum.fill(0.0);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Choices by losses, from federated learning. A session asks for gradients, so that losses can only be had in a simulation;
+//! those polled are counted apart and not billed, as their authors do not bill them either.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, ChoiceError, Chosen, Needs, Reply, Scene, sampling::draw};
+use crate::{Belief, Random, SettingsError, kernel};
+
+/// Power-of-choice (Cho, Wang & Joshi 2020): of some users picked at random, the one with the largest loss.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PowerOfChoice {
+    candidates: usize,
+    order: Vec<usize>,
+}
+
+impl PowerOfChoice {
+    /// Polls that many users before each choice.
+    pub fn new(candidates: usize) -> Self {
+        Self { candidates, order: Vec::new() }
+    }
+}
+
+impl<B: Belief> Choice<B> for PowerOfChoice {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        if self.candidates == 0 || self.candidates > users {
+            return Err(SettingsError::Candidates { candidates: self.candidates, users });
+        }
+        self.order = (0..users).collect();
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { losses: true, ..Needs::default() }
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        // The first few of a shuffle are a sample without replacement.
+        for place in 0..self.candidates {
+            let other = place + random.index(scene.users - place);
+            self.order.swap(place, other);
+        }
+        let candidates = &self.order[..self.candidates];
+        let losses: Vec<f64> = candidates.iter().map(|user| scene.loss(*user)).collect::<Result<_, _>>()?;
+        let best = kernel::argmax(losses.into_iter()).ok_or(ChoiceError::NoScore)?;
+        Ok(Chosen { polled: self.candidates as u64, ..Chosen::user(candidates[best]) })
+    }
+}
+
+/// Oort (Lai et al., OSDI 2021), its statistical utility for one user a round: the last loss seen plus a bonus for staleness,
+/// `√(0.1 ln t / t_i)` for a user last asked in round `t_i`; drawn among those within 5% of the best. With a probability
+/// that falls from 0.9 by 2% a round to 0.2 a user that was never asked, while there are some.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Oort {
+    rounds: u64,
+    /// The last loss and the round in which it was seen.
+    seen: Vec<Option<(f64, u64)>>,
+}
+
+impl Oort {
+    /// With nobody asked yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn utility(&self, user: usize) -> Option<f64> {
+        let (loss, round) = self.seen[user]?;
+        Some(loss + (0.1 * (self.rounds.max(1) as f64).ln() / round as f64).sqrt())
+    }
+}
+
+impl<B: Belief> Choice<B> for Oort {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        *self = Self { rounds: 0, seen: vec![None; users] };
+        Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { losses: true, ..Needs::default() }
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let explore = (0.9 * 0.98f64.powf(self.rounds as f64)).max(0.2);
+        let unseen: Vec<usize> = (0..scene.users).filter(|user| self.seen[*user].is_none()).collect();
+        let explored = !unseen.is_empty() && (unseen.len() == scene.users || random.unit() < explore);
+        let user = if explored {
+            unseen[random.index(unseen.len())]
+        } else {
+            let utilities: Vec<f64> = (0..scene.users).map(|user| self.utility(user).unwrap_or(0.0)).collect();
+            let best = utilities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let good = |utility: f64| if utility >= 0.95 * best { utility.max(f64::MIN_POSITIVE) } else { 0.0 };
+            let total: f64 = utilities.iter().map(|utility| good(*utility)).sum();
+            draw(utilities.iter().map(|utility| good(*utility)), total, random)
+        };
+        Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
+    }
+
+    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
+        self.rounds += 1;
+        self.seen[reply.user] = reply.loss.map(|loss| (loss, self.rounds));
+    }
+}

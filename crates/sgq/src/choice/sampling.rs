@@ -1,0 +1,96 @@
+//! Choices at random, but not all users alike; each answer then counts by how likely it was.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Choice, ChoiceError, Chosen, Needs, Reply, Scene};
+use crate::{Belief, Random, SettingsError, kernel};
+
+/// Users with probability proportional to their smoothness `L_i`, and weights `1 / (n p_i)` (Needell, Srebro & Ward 2014;
+/// Zhao & Zhang 2015).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BySmoothness;
+
+impl<B: Belief> Choice<B> for BySmoothness {
+    fn needs(&self) -> Needs {
+        Needs { smoothness: true, ..Needs::default() }
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let smoothness = scene.smoothness()?;
+        let total = smoothness.mean() * scene.users as f64;
+        let user = draw(smoothness.each().iter().copied(), total, random);
+        Ok(Chosen { weight: smoothness.mean() / smoothness.each()[user], ..Chosen::user(user) })
+    }
+}
+
+/// Stochastic reweighted gradient (El Hanchi, Stephens & Maddison 2022): with probability `mixture` a user at random, else in
+/// proportion to the norms of the gradients on record; weights `1 / (n p_i)`.
+///
+/// A norm is put on record with probability `mixture / (n p_i)`, so that every user's is renewed equally often. Nothing is
+/// asked before the first step: without a record everybody is alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByNorm {
+    mixture: f64,
+    norms: Vec<f64>,
+    /// Of the last choice.
+    probability: f64,
+}
+
+impl ByNorm {
+    /// The authors have a mixture of ½.
+    pub fn new(mixture: f64) -> Self {
+        Self { mixture, norms: Vec::new(), probability: 1.0 }
+    }
+}
+
+impl<B: Belief> Choice<B> for ByNorm {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        if !(self.mixture > 0.0 && self.mixture <= 1.0) {
+            return Err(SettingsError::Mixture(self.mixture));
+        }
+        self.norms = vec![0.0; users];
+        Ok(())
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let users = scene.users as f64;
+        let total = kernel::sum(&self.norms);
+        let uniform = 1.0 / users;
+        let at_random = random.unit() < self.mixture;
+        let known = total > 0.0 && total.is_finite();
+        let user = if at_random || !known {
+            random.index(scene.users)
+        } else {
+            draw(self.norms.iter().copied(), total, random)
+        };
+        self.probability = match known {
+            true => (1.0 - self.mixture) * self.norms[user] / total + self.mixture * uniform,
+            false => uniform,
+        };
+        Ok(Chosen { weight: uniform / self.probability, ..Chosen::user(user) })
+    }
+
+    fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
+        let keep = self.mixture / (self.norms.len() as f64 * self.probability);
+        if random.unit() < keep {
+            self.norms[reply.user] = kernel::norm(reply.gradient);
+        }
+    }
+}
+
+/// A position with probability in proportion to its weight; the weights add up to `total`.
+pub(super) fn draw(weights: impl Iterator<Item = f64>, total: f64, random: &mut Random) -> usize {
+    let mut left = random.unit() * total;
+    let mut last = 0;
+    for (position, weight) in weights.enumerate() {
+        // Rounding may leave a little at the end: it goes to the last one that can be drawn at all.
+        if weight > 0.0 {
+            last = position;
+            if left < weight {
+                return position;
+            }
+            left -= weight;
+        }
+    }
+    last
+}

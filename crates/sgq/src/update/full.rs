@@ -1,0 +1,160 @@
+//! Steps that take everybody's gradient: full gradient descent and L-BFGS. An evaluation costs n queries.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Step, Update};
+use crate::{Belief, Random, Reply, SettingsError, kernel};
+
+/// `x −= α ∇f(x)`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FullGradient {
+    users: f64,
+    sum: Vec<f64>,
+}
+
+impl FullGradient {
+    /// Before the first sweep.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<B: Belief> Update<B> for FullGradient {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        *self = Self { users: users as f64, sum: vec![0.0; dim] };
+        Ok(())
+    }
+
+    fn wants_sweep(&self) -> bool {
+        true
+    }
+
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+    }
+
+    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
+        kernel::add_scaled(point, -step_size / self.users, &self.sum);
+        self.sum.fill(0.0);
+        true
+    }
+
+    // Every answer is one of a sweep.
+    fn step(&mut self, _step: &Step<'_, B>, _random: &mut Random, _point: &mut [f64]) {}
+}
+
+/// L-BFGS (Liu & Nocedal 1989) with a memory of 10 and a line search by slopes: a step is taken if the slope at its end is
+/// less than 0.9 of the one at its beginning, in size, and shortened by the secant otherwise. The first step has the length
+/// `α ‖∇f‖`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lbfgs {
+    users: f64,
+    sum: Vec<f64>,
+    /// Pairs of how far it went and how the gradient changed, the newest last.
+    pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
+    /// The line search under way.
+    line: Option<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Line {
+    from: Vec<f64>,
+    gradient: Vec<f64>,
+    direction: Vec<f64>,
+    slope: f64,
+    length: f64,
+    tries: u32,
+}
+
+impl Lbfgs {
+    const MEMORY: usize = 10;
+    const TRIES: u32 = 10;
+
+    /// Before the first sweep.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `H ∇f` by the two-loop recursion, where `H` approximates the inverse Hessian.
+    fn direction(&self, gradient: &[f64], step_size: f64) -> Vec<f64> {
+        let mut direction = gradient.to_vec();
+        let mut parts = Vec::new();
+        for (s, y) in self.pairs.iter().rev() {
+            let part = kernel::dot(s, &direction) / kernel::dot(s, y);
+            kernel::add_scaled(&mut direction, -part, y);
+            parts.push(part);
+        }
+        let scale = match self.pairs.back() {
+            Some((s, y)) => kernel::dot(s, y) / kernel::norm_squared(y),
+            None => step_size,
+        };
+        direction.iter_mut().for_each(|x| *x *= scale);
+        for ((s, y), part) in self.pairs.iter().zip(parts.into_iter().rev()) {
+            let back = kernel::dot(y, &direction) / kernel::dot(s, y);
+            kernel::add_scaled(&mut direction, part - back, s);
+        }
+        direction
+    }
+
+    /// Sets out along a new direction.
+    fn set_out(&mut self, gradient: Vec<f64>, step_size: f64, point: &mut [f64]) {
+        let mut direction = self.direction(&gradient, step_size);
+        let mut slope = kernel::dot(&direction, &gradient);
+        if !(slope > 0.0 && slope.is_finite()) {
+            self.pairs.clear();
+            direction = self.direction(&gradient, step_size);
+            slope = kernel::dot(&direction, &gradient);
+        }
+        let from = point.to_vec();
+        kernel::add_scaled(point, -1.0, &direction);
+        self.line = Some(Line { from, gradient, direction, slope, length: 1.0, tries: 0 });
+    }
+}
+
+impl<B: Belief> Update<B> for Lbfgs {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        *self = Self { users: users as f64, sum: vec![0.0; dim], ..Self::default() };
+        Ok(())
+    }
+
+    fn wants_sweep(&self) -> bool {
+        true
+    }
+
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+    }
+
+    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
+        let gradient: Vec<f64> = self.sum.iter().map(|sum| sum / self.users).collect();
+        self.sum.fill(0.0);
+        if let Some(mut line) = self.line.take() {
+            let slope = kernel::dot(&line.direction, &gradient);
+            // The objective is convex: while the slope has not turned by much, it has fallen all the way.
+            if slope < -0.9 * line.slope && line.tries < Self::TRIES {
+                line.length *= (line.slope / (line.slope - slope)).clamp(0.1, 0.9);
+                line.tries += 1;
+                point.copy_from_slice(&line.from);
+                kernel::add_scaled(point, -line.length, &line.direction);
+                self.line = Some(line);
+                return true;
+            }
+            let difference =
+                |new: &[f64], old: &[f64]| -> Vec<f64> { new.iter().zip(old).map(|(n, o)| n - o).collect() };
+            let (s, y) = (difference(point, &line.from), difference(&gradient, &line.gradient));
+            if kernel::dot(&s, &y) > 1e-12 * kernel::norm(&s) * kernel::norm(&y) {
+                self.pairs.push_back((s, y));
+                if self.pairs.len() > Self::MEMORY {
+                    self.pairs.pop_front();
+                }
+            }
+        }
+        self.set_out(gradient, step_size, point);
+        true
+    }
+
+    // Every answer is one of a sweep.
+    fn step(&mut self, _step: &Step<'_, B>, _random: &mut Random, _point: &mut [f64]) {}
+}

@@ -1,0 +1,246 @@
+//! Relatives of SVRG: L-SVRG, Katyusha, SARAH.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Step, Update, reduced_variance_step};
+use crate::{Belief, Random, Reply, SettingsError, kernel};
+
+/// Everybody's gradient at one point, and their mean.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Snapshot {
+    rows: Vec<f64>,
+    mean: Vec<f64>,
+}
+
+impl Snapshot {
+    fn new(users: usize, dim: usize) -> Self {
+        Self { rows: vec![0.0; users * dim], mean: vec![0.0; dim] }
+    }
+
+    fn take(&mut self, reply: &Reply<'_>) {
+        let dim = reply.gradient.len();
+        self.rows[reply.user * dim..][..dim].copy_from_slice(reply.gradient);
+    }
+
+    fn finish(&mut self) {
+        kernel::mean_of_rows(&self.rows, &mut self.mean);
+    }
+
+    fn row(&self, user: usize) -> &[f64] {
+        &self.rows[user * self.mean.len()..][..self.mean.len()]
+    }
+}
+
+/// SVRG without an inner loop, L-SVRG (Kovalev, Horváth & Richtárik 2020): after each step, with a small probability, everybody
+/// is asked anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loopless {
+    /// By default `1 / n`.
+    probability: Option<f64>,
+    stale: bool,
+    snapshot: Snapshot,
+}
+
+impl Loopless {
+    /// Takes snapshots with this probability; by default one in as many steps as there are users.
+    pub fn new(probability: Option<f64>) -> Self {
+        Self { probability, stale: true, snapshot: Snapshot::default() }
+    }
+}
+
+impl<B: Belief> Update<B> for Loopless {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        let probability = self.probability.unwrap_or(1.0 / users as f64);
+        if !(probability > 0.0 && probability <= 1.0) {
+            return Err(SettingsError::SnapshotProbability(probability));
+        }
+        *self = Self { probability: Some(probability), stale: true, snapshot: Snapshot::new(users, dim) };
+        Ok(())
+    }
+
+    fn wants_sweep(&self) -> bool {
+        self.stale
+    }
+
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        self.snapshot.take(reply);
+    }
+
+    fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
+        self.snapshot.finish();
+        self.stale = false;
+        false
+    }
+
+    fn step(&mut self, step: &Step<'_, B>, random: &mut Random, point: &mut [f64]) {
+        reduced_variance_step(point, step, self.snapshot.row(step.reply.user), &self.snapshot.mean);
+        self.stale = random.unit() < self.probability.unwrap_or(1.0);
+    }
+}
+
+/// Katyusha (Allen-Zhu 2017), accelerated SVRG: asked at `x = τ₁ z + ½ x̃ + (½ − τ₁) y`; on the corrected gradient `v`,
+/// `z −= (α/τ₁) v` and `y = x − α v`. Every `m` steps the mean of the `y` becomes the snapshot `x̃`.
+///
+/// Where the session stands is where it asks next: `x`, or `x̃` during a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Katyusha {
+    /// By default twice the number of users.
+    inner_steps: Option<usize>,
+    /// `τ₁`.
+    momentum: f64,
+    steps_left: usize,
+    snapshot: Snapshot,
+    snapshot_point: Vec<f64>,
+    y: Vec<f64>,
+    z: Vec<f64>,
+    y_sum: Vec<f64>,
+}
+
+impl Katyusha {
+    /// `momentum` is `τ₁`, in `(0, ½]`; the author has ½ wherever the problem is well-conditioned.
+    pub fn new(inner_steps: Option<usize>, momentum: f64) -> Self {
+        let none = Vec::new;
+        Self {
+            inner_steps,
+            momentum,
+            steps_left: 0,
+            snapshot: Snapshot::default(),
+            snapshot_point: none(),
+            y: none(),
+            z: none(),
+            y_sum: none(),
+        }
+    }
+
+    fn place(&self, point: &mut [f64]) {
+        for (k, x) in point.iter_mut().enumerate() {
+            *x = self.momentum * self.z[k] + 0.5 * self.snapshot_point[k] + (0.5 - self.momentum) * self.y[k];
+        }
+    }
+}
+
+impl<B: Belief> Update<B> for Katyusha {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        if self.inner_steps == Some(0) {
+            return Err(SettingsError::NoInnerSteps);
+        }
+        if !(self.momentum > 0.0 && self.momentum <= 0.5) {
+            return Err(SettingsError::Momentum(self.momentum));
+        }
+        self.inner_steps = Some(self.inner_steps.unwrap_or(users.saturating_mul(2)));
+        self.snapshot = Snapshot::new(users, dim);
+        self.y_sum = vec![0.0; dim];
+        Ok(())
+    }
+
+    fn wants_sweep(&self) -> bool {
+        self.steps_left == 0
+    }
+
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        self.snapshot.take(reply);
+    }
+
+    fn finish_sweep(&mut self, _step_size: f64, point: &mut [f64]) -> bool {
+        self.snapshot.finish();
+        self.snapshot_point = point.to_vec();
+        let first = self.z.is_empty();
+        if first {
+            self.y = point.to_vec();
+            self.z = point.to_vec();
+        }
+        self.y_sum.fill(0.0);
+        self.steps_left = self.inner_steps.unwrap_or(1);
+        self.place(point);
+        // From one point to the same is no step.
+        !first
+    }
+
+    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+        let kept = self.snapshot.row(step.reply.user);
+        for (k, kept) in kept.iter().enumerate() {
+            let corrected = step.weight * (step.reply.gradient[k] - kept) + self.snapshot.mean[k];
+            self.z[k] -= step.size / self.momentum * corrected;
+            self.y[k] = step.reply.point[k] - step.size * corrected;
+            self.y_sum[k] += self.y[k];
+        }
+        self.steps_left -= 1;
+        if self.steps_left == 0 {
+            let steps = self.inner_steps.unwrap_or(1) as f64;
+            for (x, sum) in point.iter_mut().zip(&self.y_sum) {
+                *x = sum / steps;
+            }
+        } else {
+            self.place(point);
+        }
+    }
+}
+
+/// SARAH (Nguyen et al. 2017): `v = ∇f_i(x_t) − ∇f_i(x_{t−1}) + v`, `x −= α v`, from a full gradient every `m` steps. A step
+/// asks its user at two points, and costs two queries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recursive {
+    /// By default as many as there are users.
+    inner_steps: Option<usize>,
+    steps_left: usize,
+    users: f64,
+    estimate: Vec<f64>,
+    before: Vec<f64>,
+    gradient_before: Vec<f64>,
+}
+
+impl Recursive {
+    /// Takes a full gradient every `inner_steps` steps.
+    pub fn new(inner_steps: Option<usize>) -> Self {
+        let none = Vec::new;
+        Self { inner_steps, steps_left: 0, users: 0.0, estimate: none(), before: none(), gradient_before: none() }
+    }
+}
+
+impl<B: Belief> Update<B> for Recursive {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        if self.inner_steps == Some(0) {
+            return Err(SettingsError::NoInnerSteps);
+        }
+        self.inner_steps = Some(self.inner_steps.unwrap_or(users));
+        self.users = users as f64;
+        self.estimate = vec![0.0; dim];
+        Ok(())
+    }
+
+    fn wants_sweep(&self) -> bool {
+        self.steps_left == 0
+    }
+
+    fn observe_sweep(&mut self, reply: &Reply<'_>) {
+        if reply.user == 0 {
+            self.estimate.fill(0.0);
+        }
+        kernel::add_scaled(&mut self.estimate, 1.0 / self.users, reply.gradient);
+    }
+
+    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
+        self.before = point.to_vec();
+        kernel::add_scaled(point, -step_size, &self.estimate);
+        self.steps_left = self.inner_steps.unwrap_or(1);
+        true
+    }
+
+    fn extra_point(&self) -> Option<&[f64]> {
+        Some(&self.before)
+    }
+
+    fn observe_extra(&mut self, gradient: &[f64]) {
+        self.gradient_before = gradient.to_vec();
+    }
+
+    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+        let gradients = step.reply.gradient.iter().zip(&self.gradient_before);
+        for (estimate, (new, old)) in self.estimate.iter_mut().zip(gradients) {
+            *estimate += step.weight * (new - old);
+        }
+        self.before = step.reply.point.to_vec();
+        kernel::add_scaled(point, -step.size, &self.estimate);
+        self.steps_left -= 1;
+    }
+}
