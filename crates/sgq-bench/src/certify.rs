@@ -5,10 +5,10 @@ mod json;
 use std::str::FromStr;
 
 use sgq::{
-    SettingsError, StepSize,
+    SettingsError, Smoothness, StepSize, StopReason,
     catalog::ChoiceKind,
     simulate::{SimulationError, gap_curve},
-    theory::{Bound, Certificate, Question, Region, Theorem, TheoryError, Verdict},
+    theory::{Bound, CapTerm, Certificate, Question, Region, Theorem, TheoryError, Verdict},
 };
 use thiserror::Error;
 
@@ -73,7 +73,8 @@ impl FromStr for RegionSpec {
                 Ok(Self::Ball { radius: number(radius)?, center })
             }
             ("box", Some(rest)) => {
-                let (low, high) = rest.split_once("..").ok_or_else(|| wrong("a box needs a low and a high end"))?;
+                let ends = rest.split_once("..").filter(|(_, high)| !high.starts_with('.'));
+                let (low, high) = ends.ok_or_else(|| wrong("a box needs a low and a high end"))?;
                 Ok(Self::Box { low: numbers(low)?, high: numbers(high)? })
             }
             _ => Err(wrong(&format!("there is no region {text:?}"))),
@@ -109,8 +110,10 @@ pub struct MethodCertificate {
     pub oracle: bool,
     /// The theorem that speaks of the method, if any.
     pub theorem: Option<Theorem>,
-    /// The cap of that theorem, with its formula, where it can be computed.
-    pub cap: Option<(f64, &'static str)>,
+    /// The term that its cap comes from, where it can be computed.
+    pub cap: Option<CapTerm>,
+    /// Step size, whether it varies, and p: what one question differs in from the next.
+    question: (f64, bool, Option<f64>),
     /// The constants and the verdicts.
     pub certificate: Certificate,
 }
@@ -120,11 +123,8 @@ pub fn certify(experiment: &Experiment, options: &Options) -> Result<Vec<MethodC
     let mut certificates = Vec::new();
     for problem in &experiment.problems {
         for method in &experiment.methods {
-            let certificate = certify_one(experiment, problem, method, options).map_err(|cause| CertifyError {
-                problem: problem.name.clone(),
-                method: method.name.clone(),
-                cause,
-            })?;
+            let certificate = certify_one(experiment, problem, method, options, &certificates)
+                .map_err(|cause| CertifyError { problem: problem.name.clone(), method: method.name.clone(), cause })?;
             certificates.push(certificate);
         }
     }
@@ -137,14 +137,15 @@ fn certify_one(
     problem: &NamedProblem,
     method: &NamedMethod,
     options: &Options,
-) -> Result<MethodCertificate, CauseOfNone> {
+    known: &[MethodCertificate],
+) -> Result<MethodCertificate, Cause> {
     let session = experiment.open(problem, method, 0)?;
     let theorem = session.theorem();
     let question = Question {
         varies: match &method.step_size {
             StepSize::Constant(_) | StepSize::Theory => false,
             StepSize::Decay { rate, .. } => *rate != 0.0,
-            StepSize::Piecewise(pieces) => pieces.len() > 1,
+            StepSize::Piecewise(pieces) => pieces.iter().any(|(_, size)| *size != pieces[0].1),
         },
         explore: match method.recipe.choice {
             ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
@@ -155,15 +156,21 @@ fn certify_one(
         seed: options.seed,
         ..Question::new(&*problem.problem, &problem.start, method.largest_step(session.step_size()))
     };
-    let certificate = Certificate::new(&question)?;
+    // Methods with the same question have the same answer.
+    let key = (question.step_size, question.varies, question.explore);
+    let same = |other: &&MethodCertificate| {
+        other.problem == problem.name && other.question == key && other.certificate.region == question.region
+    };
+    let certificate = match known.iter().find(same) {
+        Some(known) => known.certificate.clone(),
+        None => Certificate::new(&question)?,
+    };
     let cap = match theorem {
         Some(Theorem::Saga) => {
-            certificate.constants.max_smoothness.map(|max| (1.0 / (3.0 * max.value), "1 / (3 L_max)"))
+            let smoothness = problem.problem.smoothness().map(|each| Smoothness::new(each.to_vec(), each.len()));
+            smoothness.transpose()?.map(|smoothness| Theorem::Saga.binding_term(&smoothness, f64::INFINITY))
         }
-        Some(theorem) => {
-            let binding = certificate.verdict(theorem).and_then(|verdict| verdict.binding);
-            binding.map(|term| (term.value, term.formula))
-        }
+        Some(theorem) => certificate.verdict(theorem).and_then(|verdict| verdict.binding),
         None => None,
     };
     Ok(MethodCertificate {
@@ -172,6 +179,7 @@ fn certify_one(
         oracle: method.recipe.needs_oracle(),
         theorem,
         cap,
+        question: key,
         certificate,
     })
 }
@@ -182,7 +190,7 @@ fn region(
     problem: &NamedProblem,
     method: &NamedMethod,
     spec: &RegionSpec,
-) -> Result<Region, CauseOfNone> {
+) -> Result<Region, Cause> {
     let dim = problem.problem.dim();
     // One number stands for all coordinates.
     let spread = |numbers: &[f64]| if numbers.len() == 1 { vec![numbers[0]; dim] } else { numbers.to_vec() };
@@ -192,7 +200,7 @@ fn region(
             let center = match (center, problem.problem.optimum()) {
                 (Some(center), _) => spread(center),
                 (None, Some(optimum)) => optimum.point.clone(),
-                (None, None) => return Err(CauseOfNone::NoCenter),
+                (None, None) => return Err(Cause::NoCenter),
             };
             Region::Ball { center, radius: *radius }
         }
@@ -200,13 +208,16 @@ fn region(
         RegionSpec::Trajectory => {
             let mut session = experiment.open(problem, method, 0)?;
             let mut points: Vec<Vec<f64>> = Vec::new();
-            gap_curve(&mut *session, &*problem.problem, experiment.budget, |answer| {
+            let trial = gap_curve(&mut *session, &*problem.problem, experiment.budget, |answer| {
                 let point = &answer.query.point;
                 if points.last().is_none_or(|last| *last != **point) {
                     points.push(point.to_vec());
                 }
                 Ok(())
             })?;
+            if let StopReason::Diverged { steps } = trial.stop {
+                return Err(Cause::Diverged { steps });
+            }
             points.push(session.point().to_vec());
             Region::Points { points }
         }
@@ -223,12 +234,12 @@ pub struct CertifyError {
     pub method: String,
     /// What went wrong.
     #[source]
-    pub cause: CauseOfNone,
+    pub cause: Cause,
 }
 
 /// What kept a certificate from being made.
 #[derive(Debug, Error)]
-pub enum CauseOfNone {
+pub enum Cause {
     /// The question makes no sense.
     #[error(transparent)]
     Theory(#[from] TheoryError),
@@ -238,6 +249,12 @@ pub enum CauseOfNone {
     /// The trajectory cannot be run.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
+    /// The trajectory leaves every bound.
+    #[error("its first trial diverges after {steps} steps: its trajectory says nothing; choose another region")]
+    Diverged {
+        /// The steps it took.
+        steps: u64,
+    },
     /// The minimiser is not known.
     #[error("the minimiser is not known: give the ball a center, as in ball:5@0,0")]
     NoCenter,
@@ -249,61 +266,58 @@ impl MethodCertificate {
         self.certificate.verdict(self.theorem?)
     }
 
-    /// The bound on the method's gap, where its theorem holds.
-    pub fn bound(&self) -> Option<Bound> {
-        self.verdict()?.bound
+    /// The bound that is proven: the method's own, or for OGQ at least SGD's, since the best improvement is no less than the
+    /// mean one.
+    pub fn guaranteed(&self) -> Option<Bound> {
+        let own = self.verdict().filter(|verdict| verdict.is_guaranteed()).and_then(|verdict| verdict.bound);
+        let of_sgd = &self.certificate.sgd;
+        own.or_else(|| of_sgd.bound.filter(|_| self.theorem == Some(Theorem::One) && of_sgd.is_guaranteed()))
     }
 
-    /// Why there is no bound to draw.
-    pub fn why_no_bound(&self) -> String {
+    /// The bound to draw: what is proven, else what the method's theorem says under its caveats.
+    pub fn bound(&self) -> Option<Bound> {
+        self.guaranteed().or_else(|| self.verdict()?.bound)
+    }
+
+    /// Why there is no bound to draw, or why it is not proven.
+    pub fn why_not(&self) -> String {
         match (self.theorem, self.verdict()) {
             (None, _) => "no theorem here speaks of this method".into(),
             (Some(theorem), None) => format!(
                 "{theorem} speaks of the distance to the optimum, and wants every user strongly convex, which is not checked"
             ),
-            (Some(theorem), Some(verdict)) if verdict.holds => {
-                format!("{theorem} holds, but {}", verdict.caveats.join("; "))
-            }
-            (Some(theorem), Some(verdict)) => format!("{theorem} does not cover it: {}", verdict.reasons.join("; ")),
+            (Some(_), Some(verdict)) if verdict.holds => verdict.caveats.join("; "),
+            (Some(_), Some(verdict)) => verdict.reasons.join("; "),
         }
     }
 
     /// What is guaranteed and what is not, in plain words, a sentence or two to a line.
     pub fn words(&self, targets: &[f64]) -> Vec<String> {
-        let whose = match self.theorem {
-            Some(Theorem::One) => "the gap",
-            _ => "the mean gap",
-        };
+        let whose = if self.theorem == Some(Theorem::One) { "the gap" } else { "the mean gap" };
         let mut words = Vec::new();
-        match self.verdict() {
-            Some(verdict) if verdict.holds => {
-                let rate = verdict.rate.map_or(f64::NAN, |rate| rate.factor);
-                let promise = match verdict.bound {
-                    Some(bound) => in_words(whose, &bound, targets),
-                    None => format!("{whose}, less a floor, falls at every step to {} of what it was", short(rate)),
+        let guaranteed = self.guaranteed();
+        match (guaranteed, self.verdict()) {
+            (Some(bound), _) => words.push(format!("Guaranteed: {}.", in_words(whose, &bound, targets))),
+            (None, Some(verdict)) if verdict.holds => {
+                let promise = match (verdict.bound, verdict.rate) {
+                    (Some(bound), _) => in_words(whose, &bound, targets),
+                    (None, Some(rate)) => {
+                        format!("at every step {whose} falls to {} of what it was, down to a floor", short(rate.factor))
+                    }
+                    (None, None) => format!("{whose} is bounded"),
                 };
-                if verdict.is_guaranteed() {
-                    words.push(format!("Guaranteed: {promise}."));
-                } else {
-                    words.push(format!("Not guaranteed, but predicted: {promise}."));
-                    words.extend(verdict.caveats.iter().map(|caveat| format!("It rests on this: {caveat}.")));
-                }
+                words.push(format!("Not guaranteed: {}.", verdict.caveats.join("; ")));
+                words.push(format!("But for that, {promise}."));
             }
-            Some(verdict) => {
-                words.push(format!("Nothing is guaranteed: {}.", verdict.reasons.join("; ")));
-            }
-            None => words.push(format!("Nothing is claimed: {}.", self.why_no_bound())),
+            (None, _) => words.push(format!("Nothing is guaranteed: {}.", self.why_not())),
         }
-        let own = self.verdict().is_some_and(Verdict::is_guaranteed);
-        if self.theorem == Some(Theorem::One)
-            && !own
-            && self.certificate.sgd.is_guaranteed()
-            && let Some(bound) = self.certificate.sgd.bound
+        if let (Some(bound), Some(verdict)) = (guaranteed, self.verdict())
+            && verdict.bound != Some(bound)
         {
-            let promise = in_words(whose, &bound, targets);
-            words.push(format!(
-                "Guaranteed all the same, since the best improvement is no less than the mean one: {promise}."
-            ));
+            words.push(
+                "This is SGD's bound, which OGQ keeps: the best improvement is no less than the mean one.".into(),
+            );
+            words.push(format!("The faster rate of Theorem 1 is not proven here: {}.", self.why_not()));
         }
         words
     }
@@ -316,11 +330,16 @@ fn in_words(whose: &str, bound: &Bound, targets: &[f64]) -> String {
         0 => "after t queries".into(),
         startup => format!("after {startup} + t queries"),
     };
-    let mut words =
-        format!("{after} {whose} is at most {} · {}^t + {}", short(start_gap), short_factor(factor), short(floor));
+    let fading = format!("{} · {}^t", short(start_gap), short_factor(factor));
+    let mut words = match floor {
+        0.0 => format!("{after} {whose} is at most {fading}"),
+        floor => format!("{after} {whose} is at most {fading} + {}", short(floor)),
+    };
+    if floor >= start_gap && start_gap > 0.0 {
+        return words + ", which never falls below the start and so says nothing";
+    }
     let reached = |target: &f64| Some((*target, bound.queries_to(*target)?));
-    let smallest = targets.iter().filter_map(reached).next_back();
-    if let Some((target, queries)) = smallest {
+    if let Some((target, queries)) = targets.iter().filter_map(reached).rfind(|(_, queries)| *queries > 0) {
         words += &format!(", and at most {} after {queries} queries", readable(target));
     }
     words
@@ -336,7 +355,7 @@ pub fn short(number: f64) -> String {
 }
 
 /// A factor close to 1: as many digits as show by how much it is below.
-fn short_factor(factor: f64) -> String {
+pub fn short_factor(factor: f64) -> String {
     match 1.0 - factor {
         rest if rest > 0.0 && rest < 0.01 => format!("(1 − {})", short(rest)),
         _ => short(factor),

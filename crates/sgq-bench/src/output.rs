@@ -7,7 +7,6 @@ use std::{
     process,
 };
 
-use sgq::theory::Verdict;
 use thiserror::Error;
 
 use crate::{
@@ -181,7 +180,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
     });
     let bounds = rows.iter().enumerate().filter_map(|(index, row)| {
         let bound = results.bound(row)?;
-        let guaranteed = results.certificate(row).and_then(|it| it.verdict()).is_some_and(Verdict::is_guaranteed);
+        let guaranteed = results.certificate(row).is_some_and(|it| it.guaranteed().is_some());
         let points = (0..row.gap_mean.len() as u64).map(|queries| (queries as f64, bound.at(queries)));
         Some(Curve {
             label: format!("{}: bound{}", row.method, if guaranteed { "" } else { ", not guaranteed" }),

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 use sgq::{
     StepSize,
     catalog::{ChoiceKind, UpdateKind, default_candidates, default_inner_steps},
-    theory::{Bound, Verdict},
+    theory::Bound,
 };
 
 use crate::{
@@ -82,8 +82,8 @@ struct BoundSummary {
     rate: Option<f64>,
     floor: Option<f64>,
     queries_to_gap: Option<Pairs<Option<u64>>>,
-    /// What it rests on, or why there is none.
-    because: Vec<String>,
+    /// Why it is not proven, or why there is none.
+    because: Option<String>,
 }
 
 impl BoundSummary {
@@ -95,13 +95,13 @@ impl BoundSummary {
         Self {
             theorem: it.theorem.map(|theorem| theorem.to_string()),
             holds: verdict.is_some_and(|verdict| verdict.holds),
-            guaranteed: verdict.is_some_and(Verdict::is_guaranteed),
+            guaranteed: it.guaranteed().is_some(),
             rate: bound.map(|bound| bound.factor),
             floor: bound.map(|bound| bound.floor),
             queries_to_gap: bound.map(queries),
-            because: match (verdict, bound) {
-                (Some(verdict), Some(_)) => verdict.caveats.clone(),
-                _ => vec![it.why_no_bound()],
+            because: match it.guaranteed() {
+                Some(_) => None,
+                None => Some(it.why_not()),
             },
         }
     }
@@ -331,24 +331,24 @@ fn notes_on_theory(results: &Results, problem: &NamedProblem) -> Vec<String> {
     let mut notes = Vec::new();
     for row in results.rows.iter().filter(|row| row.problem == problem.name) {
         if let Some(it) = results.certificate(row) {
-            let verdict = it.verdict().filter(|_| it.bound().is_some());
-            notes.push(match verdict {
-                None => format!("{}: no bound is drawn: {}.", row.method, it.why_no_bound()),
-                Some(verdict) if verdict.is_guaranteed() => format!("{}: its bound is guaranteed.", row.method),
-                Some(verdict) => format!("{}: its bound rests on this: {}.", row.method, verdict.caveats.join("; ")),
+            let region = &it.certificate.region;
+            notes.push(match it.bound() {
+                None => format!("{}: no bound is drawn: {}.", row.method, it.why_not()),
+                Some(_) if it.guaranteed().is_some() => format!("{}: its bound is guaranteed.", row.method),
+                Some(_) => format!("{}: its bound, on {region}, is not guaranteed: {}.", row.method, it.why_not()),
             });
         }
         if let Some(choices) = &row.choices {
             let total = choices.total();
             notes.push(format!(
-                "{}: over {} guided choices the regret was {} on average, its bound 2r (Proposition 1) {}; at most {} of \
-                 the bound, and {} of the bonus (Lemma 2), was ever used.",
+                "{}: over {} choices by score the regret was {} on average, its bound 2r (Proposition 1) {}, of which at most \
+                 {:.1}% was ever needed. Of the bonus (Lemma 2) at most {:.1}% was.",
                 row.method,
                 total.guided,
                 short(total.mean(total.regret)),
                 short(total.mean(total.bound)),
-                short(total.largest_part),
-                short(total.tightness),
+                100.0 * total.largest_part,
+                100.0 * total.tightness,
             ));
         }
     }

@@ -2,10 +2,10 @@
 
 use std::{error::Error, fmt::Write as _, path::PathBuf};
 
-use sgq::theory::{Certificate, Constant, Theorem};
+use sgq::theory::{Certificate, Constant, Region, Theorem};
 use sgq_bench::{
     Experiment,
-    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify, short},
+    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify, short, short_factor},
     experiment::NamedProblem,
 };
 
@@ -67,8 +67,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 /// One line on one method.
 fn headline(it: &MethodCertificate) -> String {
     let verdict = match it.verdict() {
-        Some(verdict) if verdict.is_guaranteed() => "guaranteed",
-        Some(verdict) if verdict.holds => "predicted, not guaranteed",
+        _ if it.guaranteed().is_some() => "guaranteed",
+        Some(verdict) if verdict.holds => "not guaranteed, but for its caveats",
         _ => "nothing guaranteed",
     };
     format!("{}\t{}\t{verdict}", it.problem, it.method)
@@ -77,14 +77,17 @@ fn headline(it: &MethodCertificate) -> String {
 fn text(experiment: &Experiment, certificates: &[MethodCertificate]) -> String {
     let mut text = String::new();
     for problem in &experiment.problems {
-        let mut of_problem = certificates.iter().filter(|it| it.problem == problem.name).peekable();
-        if let Some(first) = of_problem.peek() {
-            write_problem(&mut text, problem, &first.certificate);
-        }
-        for certificate in of_problem {
-            write_method(&mut text, certificate, &experiment.targets);
+        for (index, it) in certificates.iter().filter(|it| it.problem == problem.name).enumerate() {
+            // A trajectory is a region of the method's own.
+            if index == 0 || matches!(it.certificate.region, Region::Points { .. }) {
+                write_problem(&mut text, problem, &it.certificate);
+            }
+            write_method(&mut text, it, &experiment.targets);
         }
     }
+    text.push_str(
+        "\n  The gap is how far the objective is above its minimum; the floor is what remains of it however long one asks.\n",
+    );
     text
 }
 
@@ -132,19 +135,23 @@ fn write_method(text: &mut String, it: &MethodCertificate, targets: &[f64]) {
     let _ = writeln!(text, "\n  {label}, step size {}: {theorem}", short(it.certificate.step_size));
     if let Some(Theorem::One | Theorem::Two { .. }) = it.theorem {
         let constants = &it.certificate.constants;
-        write_constant(text, "c", "Lemma 1, on the region at this step size", constants.c);
+        match constants.c {
+            None if constants.c1.is_some() => {
+                text.push_str("    c               –  not defined: the users do not differ\n")
+            }
+            c => write_constant(text, "c", "Lemma 1, on the region at this step size", c),
+        }
         write_constant(text, "C_1", "Assumption 4, on the region", constants.c1);
         write_constant(text, "C_2", "Assumption 4, on the region", constants.c2);
     }
-    if let Some((cap, formula)) = it.cap {
-        let inside = if it.certificate.step_size <= cap { "inside" } else { "outside" };
-        let _ = writeln!(text, "    {inside} its cap, {} = {formula}", short(cap));
+    if let Some(term) = it.cap.filter(|term| it.certificate.step_size <= term.value) {
+        let _ = writeln!(text, "    inside its cap, {} = {}", short(term.value), term.formula);
     }
     if let Some(verdict) = it.verdict()
         && let Some(rate) = verdict.rate
     {
         let floor = rate.floor.map_or("not known".into(), short);
-        let _ = writeln!(text, "    factor {} a step, floor {floor}", short(rate.factor));
+        let _ = writeln!(text, "    factor {} a step, floor {floor}", short_factor(rate.factor));
     }
     for sentence in it.words(targets) {
         let _ = writeln!(text, "    {sentence}");

@@ -31,6 +31,9 @@ pub(crate) fn norm(a: &[f64]) -> f64 {
     if squared.is_normal() {
         return squared.sqrt();
     }
+    if squared.is_nan() {
+        return squared;
+    }
     let largest = a.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     if largest == 0.0 || !largest.is_finite() {
         return largest;

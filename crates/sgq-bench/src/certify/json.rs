@@ -38,6 +38,8 @@ struct CertificateJson {
     /// The theorem that speaks of the method.
     theorem: Option<String>,
     step_cap: Option<f64>,
+    /// Whether a bound on this method's gap is proven.
+    guaranteed: bool,
     start_gap: Option<f64>,
     #[serde(rename = "L")]
     mean_smoothness: Option<f64>,
@@ -126,7 +128,8 @@ impl CertificateJson {
             oracle: it.oracle,
             step_size: certificate.step_size,
             theorem: it.theorem.map(|theorem| theorem.to_string()),
-            step_cap: it.cap.map(|(cap, _)| cap),
+            step_cap: it.cap.map(|term| term.value),
+            guaranteed: it.guaranteed().is_some(),
             start_gap: certificate.start_gap,
             mean_smoothness: value(constants.mean_smoothness),
             max_smoothness: value(constants.max_smoothness),

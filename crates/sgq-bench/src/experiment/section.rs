@@ -166,13 +166,19 @@ pub(super) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) 
     let names: Vec<&str> = names.collect();
     // Room for one slip, or one in three letters.
     let slips = (wrong.chars().count() / 3).max(1);
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.to_lowercase().chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    // Of two that are equally close, the one with the same letters: swapping two is the commonest slip.
     let closest = names
         .iter()
-        .map(|name| (strsim::osa_distance(&wrong.to_lowercase(), name), name))
+        .map(|name| (strsim::osa_distance(&wrong.to_lowercase(), name), letters(name) != letters(wrong), name))
         .min()
-        .filter(|(distance, _)| *distance <= slips);
+        .filter(|(distance, ..)| *distance <= slips);
     match closest {
-        Some((_, name)) => format!("; did you mean \"{name}\"?"),
+        Some((.., name)) => format!("; did you mean \"{name}\"?"),
         None => format!("; there are: {}", names.join(", ")),
     }
 }
@@ -205,11 +211,11 @@ mod tests {
 
     #[test]
     fn suggestions_forgive_a_slip_and_no_more() {
-        let suggest = |wrong: &str| suggestion(wrong, ["sgd", "sgq", "shuffled-sgd"].into_iter());
+        let suggest = |wrong: &str| suggestion(wrong, ["sag", "sgd", "sgq", "shuffled-sgd"].into_iter());
         assert_eq!(suggest("sqg"), "; did you mean \"sgq\"?");
         assert_eq!(suggest("SGD"), "; did you mean \"sgd\"?");
         assert_eq!(suggest("shufled-sdg"), "; did you mean \"shuffled-sgd\"?");
-        assert_eq!(suggest("adam"), "; there are: sgd, sgq, shuffled-sgd");
+        assert_eq!(suggest("adam"), "; there are: sag, sgd, sgq, shuffled-sgd");
     }
 
     #[test]

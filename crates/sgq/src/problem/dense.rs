@@ -59,7 +59,7 @@ impl DenseQuadratic {
                 *pull += kernel::dot(row, center) / users as f64;
             }
         }
-        let (minimiser, least, most) = solve(&mean_curvature, &pull)?;
+        let (minimiser, least, most) = solve(&mut mean_curvature, &pull)?;
 
         let mut problem = Self {
             dim,
@@ -102,7 +102,9 @@ fn matrix(entries: &[f64], dim: usize) -> Mat<f64> {
 }
 
 /// The shortest solution of `A x = b`, and the smallest eigenvalue of `A` that is not zero, and the largest.
-fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>, f64), ProblemError> {
+///
+/// Eigenvalues that rounding can explain count as zero, and are taken out of `A`: what is flat to one must be flat to all.
+fn solve(a: &mut [f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>, f64), ProblemError> {
     let dim = b.len();
     let eigen = matrix(a, dim)
         .self_adjoint_eigen(Side::Lower)
@@ -114,6 +116,15 @@ fn solve(a: &[f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>, f64), ProblemEr
     for j in 0..dim {
         let part = values[j] / values[dim - 1];
         if values[j] <= 0.0 || part <= dim as f64 * f64::EPSILON {
+            let flat: Vec<f64> = (0..dim).map(|row| vectors[(row, j)]).collect();
+            let image: Vec<f64> = a.chunks_exact(dim).map(|row| kernel::dot(row, &flat)).collect();
+            let along = kernel::dot(&flat, &image);
+            for row in 0..dim {
+                for column in 0..dim {
+                    let crossing = flat[row] * image[column] + image[row] * flat[column];
+                    a[row * dim + column] -= crossing - along * flat[row] * flat[column];
+                }
+            }
             continue;
         }
         // Neither certainly flat nor certainly curved: the minimiser along it would be made of rounding errors.

@@ -75,7 +75,7 @@ pub(super) fn assumptions(
     let differ = match (constants.c1, constants.c2) {
         (Some(c1), Some(c2)) if c1.value == 0.0 && c2.value == 0.0 => Status::Trivial,
         (Some(c1), Some(_)) => Status::Holds(c1.provenance),
-        _ => Status::Unknown("C_1 and C_2 need each L_i"),
+        _ => Status::Unknown("C_1 and C_2 need each L_i, and finite gradients all over the region"),
     };
     let bounded = constants.delta.map_or(Status::Unknown("Δ is not finite"), |delta| Status::Holds(delta.provenance));
     let statements = [
@@ -89,7 +89,7 @@ pub(super) fn assumptions(
     numbered.map(|((statement, status), number)| Assumption { number, statement, status }).collect()
 }
 
-/// Pairs of points at which a stated assumption is tried.
+/// About so many points, all over the region, are tried for a stated assumption.
 const PAIRS: usize = 500;
 
 /// Points at which a user's gradient contradicts convexity, and at which it contradicts its `L_i`.
@@ -99,7 +99,7 @@ fn contradictions(
     points: &[Vec<f64>],
 ) -> (Option<String>, Option<String>) {
     let (mut convex, mut smooth) = (None, None);
-    for pair in points.windows(2).take(PAIRS) {
+    for pair in points.windows(2).step_by((points.len() / PAIRS).max(1)) {
         let [one, other] = pair else {
             continue;
         };
@@ -132,7 +132,7 @@ fn contradictions(
 /// A point at which `f(x) − inf f ≤ ‖∇f(x)‖² / 2μ` does not hold.
 fn not_pl(problem: &dyn Problem, mu: f64, points: &[Vec<f64>]) -> Option<String> {
     let mut full = vec![0.0; problem.dim()];
-    points.iter().take(PAIRS).find_map(|point| {
+    points.iter().step_by((points.len() / PAIRS).max(1)).find_map(|point| {
         let gap = problem.gap(point)?;
         let value = problem.value(point);
         if gap < -1e-9 * (1.0 + value.abs()) {

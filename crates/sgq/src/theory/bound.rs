@@ -67,17 +67,19 @@ impl Theorem {
         let Ingredients { step_size, mean_smoothness, max_smoothness, pl_constant, .. } = *given;
         // A gap is never negative: where the factor would be, the gap falls to the noise of one step at once.
         let contraction = (speed * step_size * pl_constant).min(1.0);
-        let of_noise = given.sigma_star.map(|sigma| step_size * step_size * mean_smoothness * noise * sigma);
+        // What one step adds, over the contraction: α on both sides cancels before it can underflow.
+        let over_contraction = |added: f64| added * (step_size / contraction);
+        let of_noise = given.sigma_star.map(|sigma| over_contraction(step_size * mean_smoothness * noise * sigma));
         let of_regret = match given.delta {
             _ if exploit == 0.0 => Some(0.0),
             Some(delta) => {
                 let users = given.users as f64;
-                let scale = 24.0 * step_size * step_size * (mean_smoothness + max_smoothness) * users;
-                Some(scale * exploit / explore * delta * delta)
+                let scale = 24.0 * step_size * (mean_smoothness + max_smoothness) * users;
+                Some(over_contraction(scale * exploit / explore * delta * delta))
             }
             None => None,
         };
-        let floor = of_noise.zip(of_regret).map(|(noise, regret)| (noise + regret) / contraction);
+        let floor = of_noise.zip(of_regret).map(|(noise, regret)| noise + regret);
         Some(Rate { factor: 1.0 - contraction, floor: floor.filter(|floor| floor.is_finite()) })
     }
 }
@@ -113,7 +115,7 @@ impl Bound {
         // The floor itself is only approached, unless one step is enough.
         let approached = self.factor > 0.0 && self.start_gap > 0.0 && self.floor >= target;
         let (mut least, mut enough) = (0, u64::MAX);
-        if approached || self.at(enough) > target {
+        if approached || self.at(enough) > target || target.is_nan() {
             return None;
         }
         while least < enough {

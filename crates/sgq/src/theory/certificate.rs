@@ -137,10 +137,16 @@ impl Certificate {
         if problem.users() == 0 {
             return Err(SettingsError::NoUsers.into());
         }
+        if problem.dim() == 0 {
+            return Err(SettingsError::EmptyStart.into());
+        }
         let smoothness = problem.smoothness().map(|each| Smoothness::new(each.to_vec(), problem.users()));
         let smoothness = smoothness.transpose()?;
         let ground = Ground::new(problem, start, &question.region)?;
-        let mut points = ground.samples(question.samples, question.seed)?;
+        // For affine derivatives the ends of an interval say all there is to say.
+        let certified = problem.is_quadratic() && ground.interval()?.is_some();
+        let samples = if certified { question.samples.min(100) } else { question.samples };
+        let mut points = ground.samples(samples, question.seed)?;
         let survey = Survey {
             problem,
             ground: &ground,
@@ -191,9 +197,13 @@ impl Certificate {
     }
 }
 
-/// How many times larger, in words.
-fn times(ratio: f64) -> String {
-    if ratio >= 1.5 && ratio.is_finite() { format!("{ratio:.0} times") } else { "above".into() }
+/// A ratio in words.
+fn how_much_longer(ratio: f64) -> String {
+    match ratio {
+        ratio if !(2.0..1e6).contains(&ratio) => "longer".into(),
+        ratio if ratio < 10.0 => format!("{ratio:.1} times longer"),
+        ratio => format!("{ratio:.0} times longer"),
+    }
 }
 
 /// Whether no step along any user's gradient can leave the region: known for intervals alone.
@@ -229,6 +239,8 @@ impl Judge<'_> {
         let mut verdict = Verdict::default();
         let needed = match theorem {
             Theorem::UniformSgd | Theorem::Saga => 3,
+            // With p = 1 it is about uniform choice, and nothing in it depends on a region.
+            Theorem::Two { explore: 1.0 } => 3,
             Theorem::One => 4,
             Theorem::Two { .. } => 5,
         };
@@ -252,12 +264,14 @@ impl Judge<'_> {
             verdict.cap = Some(binding.value);
             verdict.binding = Some(binding);
             if step_size > binding.value {
-                verdict.reasons.push(format!(
-                    "the step size, {step_size:.3e}, is {} the cap, {:.3e}, which comes from {}",
-                    times(step_size / binding.value),
-                    binding.value,
-                    binding.formula
-                ));
+                verdict.reasons.push(match binding.value {
+                    0.0 => format!("{theorem} allows no step at all: it needs p > 0"),
+                    cap => format!(
+                        "the step size, {step_size}, is {} than {theorem} allows, {cap:.3e}, which comes from {}",
+                        how_much_longer(step_size / cap),
+                        binding.formula
+                    ),
+                });
             }
         }
         verdict.holds = verdict.reasons.is_empty();
@@ -310,7 +324,6 @@ impl Judge<'_> {
             Theorem::One => None,
             Theorem::Two { explore } => Some(explore),
         };
-        // With p = 1 Theorem 2 is about uniform choice, and nothing in it depends on the region.
         if explore == Some(1.0) {
             return caveats;
         }
@@ -329,7 +342,9 @@ impl Judge<'_> {
         let falls = explore.is_none()
             && self.ground.holds_sublevel_set()
             && self.start_gap.zip(sgd).is_some_and(|(start_gap, floor)| floor <= start_gap);
-        if !falls && !self.never_leaves {
+        if self.ground.is_finite_set() {
+            caveats.push("it speaks of these points alone, and not of a run that comes through others".into());
+        } else if !falls && !self.never_leaves {
             caveats.push("it holds for as long as the iterates stay in the region, which is not proven".into());
         }
         if explore.is_some() {

@@ -111,7 +111,9 @@ impl Survey<'_> {
         };
         let relative_step = self.smoothness.map(|each| self.step_size * each.mean());
         // Without L there are no improvements to compare, but Δ can still be seen.
-        let mut spreads = self.spreads(points, relative_step.unwrap_or(0.0));
+        let Some(mut spreads) = self.spreads(points, relative_step.unwrap_or(0.0)) else {
+            return Ok(constants);
+        };
         if let Some(relative_step) = relative_step {
             self.sharpen(points, &mut spreads, relative_step);
             self.add_heterogeneity(&mut constants, points, &spreads, relative_step)?;
@@ -127,16 +129,15 @@ impl Survey<'_> {
         Some(sigma).filter(|sigma| sigma.is_finite())
     }
 
-    fn spreads(&self, points: &[Vec<f64>], relative_step: f64) -> Vec<Spread> {
-        let spreads = points.par_iter().map(|point| Spread::at(self.problem, point, relative_step));
-        spreads.collect::<Vec<_>>().into_iter().flatten().collect()
+    /// None where a gradient is not finite at one of the points: nothing can then be said of all of them.
+    fn spreads(&self, points: &[Vec<f64>], relative_step: f64) -> Option<Vec<Spread>> {
+        points.par_iter().map(|point| Spread::at(self.problem, point, relative_step)).collect()
     }
 
     /// Samples rarely hit the worst point: walks from the worst of them to worse ones nearby, and adds those.
     fn sharpen(&self, points: &mut Vec<Vec<f64>>, spreads: &mut Vec<Spread>, relative_step: f64) {
         const ROUNDS: u64 = 4;
-        // Points that no number can be had for are left out, and then the two lists no longer match.
-        if self.ground.is_finite() || points.len() != spreads.len() {
+        if self.ground.is_finite_set() {
             return;
         }
         let width = self.ground.width(points);
@@ -203,7 +204,7 @@ impl Survey<'_> {
         spreads: &[Spread],
         relative_step: f64,
     ) -> Result<(), RegionError> {
-        let sampled = match self.ground.is_finite() {
+        let sampled = match self.ground.is_finite_set() {
             true => Provenance::Exact,
             false => Provenance::Estimated { samples: points.len() },
         };
@@ -239,8 +240,8 @@ impl Survey<'_> {
     /// the region, and from there at most as fast as the curvatures differ.
     fn delta(&self, spreads: &[Spread]) -> Option<Constant> {
         let problem = self.problem;
-        let seen = spreads.iter().map(|spread| spread.dissimilarity).fold(0.0, f64::max);
-        if self.ground.is_finite() {
+        let seen = spreads.iter().map(|spread| spread.dissimilarity).fold(0.0, larger);
+        if self.ground.is_finite_set() {
             return Some(Constant::new(seen, Provenance::Exact));
         }
         if problem.is_quadratic()
@@ -259,7 +260,7 @@ impl Survey<'_> {
             return Some(estimated);
         };
         let norms = at_center.chunks_exact(dim).map(kernel::norm);
-        let bound = norms.zip(&growth).map(|(norm, growth)| norm + growth).fold(0.0, f64::max);
+        let bound = norms.zip(&growth).map(|(norm, growth)| norm + growth).fold(0.0, larger);
         let constant_everywhere = growth.iter().all(|growth| *growth <= 1e-12 * bound);
         let provenance = if constant_everywhere { Provenance::Exact } else { Provenance::Certified };
         Some(Constant::new(bound, provenance))
@@ -303,5 +304,10 @@ fn deviations(problem: &dyn Problem, point: &[f64]) -> Vec<f64> {
 }
 
 fn largest_norm(rows: &[f64], dim: usize) -> f64 {
-    rows.chunks_exact(dim).map(kernel::norm).fold(0.0, f64::max)
+    rows.chunks_exact(dim).map(kernel::norm).fold(0.0, larger)
+}
+
+/// The larger of two, or what is not a number: that must not get lost.
+fn larger(one: f64, other: f64) -> f64 {
+    if one.is_nan() || one > other { one } else { other }
 }

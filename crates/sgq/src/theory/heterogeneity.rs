@@ -122,8 +122,9 @@ impl Heterogeneity {
                 }
             }
         }
-        // A hair less than the search says, so that rounding cannot make the pair invalid.
-        let useful = |value: f64| if value > ROUNDING && value.is_finite() { value * (1.0 - ROUNDING) } else { 0.0 };
+        // A hair less than the search says, so that rounding cannot make the pair invalid; and what is as good as zero is
+        // zero: with few users in many dimensions there are points at which nobody's improvement differs.
+        let useful = |value: f64| if value > 1e-9 && value.is_finite() { value * (1.0 - ROUNDING) } else { 0.0 };
         Self { c1: useful(low), c2: useful(largest_c2(low).0) }
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use thiserror::Error;
 
+use super::heterogeneity::gradients;
 use crate::{Problem, Random, kernel, random::derive_seed};
 
 /// A set of points. Constants are claimed on it, and nowhere else.
@@ -40,7 +41,7 @@ impl fmt::Display for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sublevel => f.write_str("the sublevel set of the start, f(x) ≤ f(x_0)"),
-            Self::Ball { center, radius } => write!(f, "the ball of radius {radius} around {center:?}"),
+            Self::Ball { center, radius } => write!(f, "the ball of radius {radius:?} around {center:?}"),
             Self::Box { low, high } => write!(f, "the box from {low:?} to {high:?}"),
             Self::Points { points } => write!(f, "{} points of a trajectory", points.len()),
         }
@@ -52,7 +53,7 @@ impl fmt::Display for Region {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum RegionError {
-    #[error("{what} has {found} numbers, but the problem has {expected} parameters")]
+    #[error("{what} has {found} numbers, but the problem has dimension {expected}")]
     Length { what: &'static str, expected: usize, found: usize },
     #[error("{what} has the number {value}: all must be finite")]
     NotFinite { what: &'static str, value: f64 },
@@ -138,7 +139,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Whether the region is nothing but the points that are tried: then nothing is left to estimate.
-    pub fn is_finite(&self) -> bool {
+    pub fn is_finite_set(&self) -> bool {
         matches!(self.region, Region::Points { .. })
     }
 
@@ -156,7 +157,7 @@ impl<'a> Ground<'a> {
 
     /// The ends of the region, where it is an interval.
     pub fn interval(&self) -> Result<Option<(f64, f64)>, RegionError> {
-        if self.problem.dim() != 1 || self.is_finite() {
+        if self.problem.dim() != 1 || self.is_finite_set() {
             return Ok(None);
         }
         let anchor = self.anchor();
@@ -194,6 +195,8 @@ impl<'a> Ground<'a> {
         };
         match self.region {
             Region::Sublevel => true,
+            // With more parameters there may be other minimisers, far away.
+            Region::Ball { .. } | Region::Box { .. } if self.problem.dim() > 1 => false,
             Region::Ball { center, radius } => {
                 around().is_some_and(|(x, reach)| kernel::distance_squared(center, x).sqrt() + reach <= *radius)
             }
@@ -227,17 +230,18 @@ impl<'a> Ground<'a> {
             Region::Sublevel | Region::Points { .. } => {}
         }
         // The set is convex: points are inside up to the edge, and never again behind it.
-        let (mut inside, mut outside) = (0.0, 1.0);
+        let away = kernel::distance_squared(anchor, self.start).sqrt();
+        let (mut inside, mut outside) = (0.0, if away > 0.0 && away.is_finite() { away } else { 1.0 });
         while self.contains(&along(outside)) {
             (inside, outside) = (outside, 2.0 * outside);
-            if outside > 1e100 {
+            if !outside.is_finite() {
                 return Err(RegionError::Unbounded);
             }
         }
         loop {
             let middle = 0.5 * (inside + outside);
-            // Down to neighbouring numbers, or to nothing at all around an anchor on the edge.
-            if middle <= inside || middle >= outside || outside < 1e-100 {
+            // Down to neighbouring numbers, or to no difference at all around an anchor on the edge.
+            if middle <= inside || middle >= outside || inside == 0.0 && along(middle) == anchor {
                 return Ok(along(inside));
             }
             if self.contains(&along(middle)) {
@@ -264,7 +268,7 @@ impl<'a> Ground<'a> {
             points.push(vec![high]);
         } else {
             let mut random = Random::new(derive_seed(seed, "region", 0), "samples");
-            let gradient = self.downhill(&anchor);
+            let gradient = self.uphill(&anchor);
             for k in 0..count {
                 let mut direction = random_direction(&mut random, anchor.len());
                 // From an anchor on the edge of a convex set, half of all directions lead straight out.
@@ -280,16 +284,12 @@ impl<'a> Ground<'a> {
     }
 
     /// The gradient at an anchor on the edge of a sublevel set.
-    fn downhill(&self, anchor: &[f64]) -> Option<Vec<f64>> {
+    fn uphill(&self, anchor: &[f64]) -> Option<Vec<f64>> {
         if *self.region != Region::Sublevel || anchor != self.start {
             return None;
         }
-        let mut rows = vec![0.0; self.problem.users() * anchor.len()];
-        for (user, row) in rows.chunks_exact_mut(anchor.len()).enumerate() {
-            self.problem.gradient(user, anchor, row);
-        }
         let mut mean = vec![0.0; anchor.len()];
-        kernel::mean_of_rows(&rows, &mut mean);
+        kernel::mean_of_rows(&gradients(self.problem, anchor), &mut mean);
         Some(mean)
     }
 

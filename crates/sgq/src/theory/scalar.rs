@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1e-12;
 const ROUNDING_OF_SQUARES: f64 = 1e-26;
 
 /// Cells that a bound may take.
-const CELLS: usize = 50_000;
+const CELLS: usize = 5_000;
 
 /// The derivatives `f_i'(x)` at a point, as far as the proposition looks at them: in units of the largest of them, so that
 /// their fourth powers stay within the range of numbers. The proposition's constants do not depend on the unit.
@@ -54,28 +54,32 @@ impl Moments {
         if delta > ROUNDING { delta } else { 0.0 }
     }
 
-    /// `C_1 = δ V / 4ḡ²` (none at an optimum, where nothing is asked of it) and `C_2 = δ (κ − 1) V² / 4(V + ḡ²)²`.
-    pub fn heterogeneity(&self) -> (Option<f64>, f64) {
+    /// `C_1 = δ V / 4ḡ²` (none at an optimum, where nothing is asked of it) and `C_2 = δ (κ − 1) V² / 4(V + ḡ²)²` (none
+    /// where every derivative is zero).
+    pub fn heterogeneity(&self) -> (Option<f64>, Option<f64>) {
         let delta = self.delta();
         let (mean_square, second) = (self.mean * self.mean, self.variance + self.mean * self.mean);
         if self.variance <= ROUNDING * ROUNDING * mean_square {
             // All derivatives are the same.
-            return (Some(0.0).filter(|_| mean_square > 0.0), 0.0);
+            let zero = Some(0.0).filter(|_| mean_square > 0.0);
+            return (zero, zero);
         }
-        let c1 = (mean_square > 0.0).then(|| delta * self.variance / (4.0 * mean_square));
+        // In units of the largest derivative, a mean that rounding can explain is that of an optimum.
+        let c1 = (mean_square > ROUNDING * ROUNDING).then(|| delta * self.variance / (4.0 * mean_square));
         let squares = if self.variance_of_squares <= ROUNDING_OF_SQUARES * self.variance * self.variance {
             0.0
         } else {
             self.variance_of_squares
         };
-        (c1.filter(|c1| c1.is_finite()), delta * squares / (4.0 * second * second))
+        (c1.filter(|c1| c1.is_finite()), Some(delta * squares / (4.0 * second * second)))
     }
 }
 
-/// The largest of some numbers, by size; 1 where all are zero.
+/// The power of two below the largest of some numbers, by size: dividing by it rounds nothing. 1 where all are zero.
 fn unit_of<'a>(numbers: impl Iterator<Item = &'a f64>) -> f64 {
     let largest = numbers.fold(0.0, |largest: f64, number| largest.max(number.abs()));
-    if largest > 0.0 { largest } else { 1.0 }
+    let power = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits());
+    if power > 0.0 && power.is_finite() { power } else { 1.0 }
 }
 
 /// The least of the proposition's constants over points; zero where no point asks anything.
@@ -83,7 +87,7 @@ pub(super) fn over_points(derivatives: impl Iterator<Item = Vec<f64>>) -> Hetero
     let mut least = (None, None);
     for (c1, c2) in derivatives.map(|values| Moments::of(&values).heterogeneity()) {
         least.0 = smaller(least.0, c1);
-        least.1 = smaller(least.1, Some(c2));
+        least.1 = smaller(least.1, c2);
     }
     Heterogeneity { c1: least.0.unwrap_or(0.0), c2: least.1.unwrap_or(0.0) }
 }
@@ -117,7 +121,7 @@ impl Affine {
         let mean = average(derivatives.iter().copied());
         let deviations: Vec<Polynomial> = derivatives.iter().map(|g| *g - mean).collect();
         let variance = average(deviations.iter().map(|z| *z * *z));
-        let slope = |g: &Polynomial| g.0[1].abs();
+        let slope = |g: &Polynomial| g.terms[1].abs();
         let largest = derivatives.iter().map(slope).fold(0.0, f64::max);
         let third = average(deviations.iter().map(|z| *z * *z * *z));
         let mut variance_of_squares = average(deviations.iter().map(|z| (*z * *z - variance).square()));
@@ -139,7 +143,7 @@ impl Affine {
     /// be had with a few thousand cells.
     pub fn infimum(&self) -> Heterogeneity {
         let c1 = |t: f64| self.at(t).heterogeneity().0.unwrap_or(f64::INFINITY);
-        let c2 = |t: f64| self.at(t).heterogeneity().1;
+        let c2 = |t: f64| self.at(t).heterogeneity().1.unwrap_or(f64::INFINITY);
         let c1_in = |cell: Cell| {
             let ratio = Ratio {
                 numerator: cell.zoom(&self.variance),
@@ -182,13 +186,13 @@ impl Affine {
             _ => f64::INFINITY,
         };
         // Every cell looks at every user.
-        let bound = lower_bound((2_000_000 / users).clamp(100, CELLS), inverse, value);
+        let bound = lower_bound((2_000_000 / users).clamp(100, 10 * CELLS), inverse, value);
         let largest = users as f64 - 1.0;
         if bound > 0.0 { (1.0 / bound).min(largest) } else { largest }
     }
 
     fn at(&self, t: f64) -> Moments {
-        let value = |p: &Polynomial| Cell { middle: t, radius: 0.0 }.zoom(p).0[0];
+        let value = |p: &Polynomial| Cell { middle: t, radius: 0.0 }.zoom(p).terms[0];
         Moments {
             mean: value(&self.mean),
             variance: value(&self.variance).max(0.0),
@@ -212,8 +216,11 @@ impl Ratio {
     fn lower_bound(&self, value: f64) -> f64 {
         let (mut proven, mut open) = (0.0, value);
         if !open.is_finite() {
-            // The middle of the cell is an optimum, where C_1 is not limited: twice what its edges allow is enough.
-            open = self.numerator.0[0] / (2.0 * self.denominator.most());
+            // The middle of the cell is an optimum, where nothing is limited: twice what its edges allow is enough.
+            open = self.numerator.terms[0] / (2.0 * self.denominator.most());
+        }
+        if !(open > 0.0 && open.is_finite()) {
+            return 0.0;
         }
         if self.is_at_least(open) {
             return open;
@@ -239,15 +246,18 @@ impl Ratio {
     }
 }
 
-/// A polynomial of degree 10 at most.
+/// A polynomial of degree 10 at most, and how far rounding may have taken it from the true one on `[−1, 1]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Polynomial([f64; 11]);
+struct Polynomial {
+    terms: [f64; 11],
+    error: f64,
+}
 
 impl Polynomial {
     fn linear(constant: f64, slope: f64) -> Self {
         let mut terms = [0.0; 11];
         (terms[0], terms[1]) = (constant, slope);
-        Self(terms)
+        Self { terms, error: f64::EPSILON * (constant.abs() + slope.abs()) }
     }
 
     fn square(self) -> Self {
@@ -255,21 +265,27 @@ impl Polynomial {
     }
 
     fn scaled(self, factor: f64) -> Self {
-        Self(self.0.map(|term| factor * term))
+        let terms = self.terms.map(|term| factor * term);
+        Self { terms, error: factor.abs() * (self.error + f64::EPSILON * self.size()) }
     }
 
     fn size(&self) -> f64 {
-        self.0.iter().map(|term| term.abs()).sum()
+        self.terms.iter().map(|term| term.abs()).sum()
     }
 
     /// It is nowhere below this on `[−1, 1]`.
     fn least(&self) -> f64 {
-        self.0[0] - self.0[1..].iter().map(|term| term.abs()).sum::<f64>()
+        self.terms[0] - self.reach()
     }
 
     /// It is nowhere above this on `[−1, 1]`.
     fn most(&self) -> f64 {
-        self.0[0] + self.0[1..].iter().map(|term| term.abs()).sum::<f64>()
+        self.terms[0] + self.reach()
+    }
+
+    /// How far it can be from its constant term.
+    fn reach(&self) -> f64 {
+        self.terms[1..].iter().map(|term| term.abs()).sum::<f64>() + self.error
     }
 }
 
@@ -277,7 +293,11 @@ impl std::ops::Sub for Polynomial {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        Self(std::array::from_fn(|k| self.0[k] - other.0[k]))
+        let rounding = f64::EPSILON * (self.size() + other.size());
+        Self {
+            terms: std::array::from_fn(|k| self.terms[k] - other.terms[k]),
+            error: self.error + other.error + rounding,
+        }
     }
 }
 
@@ -286,23 +306,28 @@ impl std::ops::Mul for Polynomial {
 
     fn mul(self, other: Self) -> Self {
         let mut product = [0.0; 11];
-        for (i, a) in self.0.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            for (out, b) in product[i..].iter_mut().zip(other.0) {
+        for (i, a) in self.terms.iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            for (out, b) in product[i..].iter_mut().zip(other.terms) {
                 *out += a * b;
             }
         }
-        Self(product)
+        let (one, two) = (self.size(), other.size());
+        let rounding = 12.0 * f64::EPSILON * one * two;
+        Self { terms: product, error: self.error * (two + other.error) + other.error * one + rounding }
     }
 }
 
 fn average(polynomials: impl Iterator<Item = Polynomial>) -> Polynomial {
-    let mut sum = [0.0; 11];
+    let (mut sum, mut errors, mut sizes) = ([0.0; 11], 0.0, 0.0);
     let mut count = 0.0;
     for polynomial in polynomials {
         count += 1.0;
-        sum.iter_mut().zip(polynomial.0).for_each(|(sum, term)| *sum += term);
+        sum.iter_mut().zip(polynomial.terms).for_each(|(sum, term)| *sum += term);
+        errors += polynomial.error;
+        sizes += polynomial.size();
     }
-    Polynomial(sum.map(|sum| sum / count))
+    let rounding = f64::EPSILON * sizes * f64::max(count, 2.0);
+    Polynomial { terms: sum.map(|sum| sum / count), error: (errors + rounding) / count }
 }
 
 /// A piece of `[−1, 1]`.
@@ -315,7 +340,7 @@ struct Cell {
 impl Cell {
     /// The polynomial as one of `[−1, 1]`, to which the cell is stretched.
     fn zoom(self, polynomial: &Polynomial) -> Polynomial {
-        let mut terms = polynomial.0;
+        let mut terms = polynomial.terms;
         let degree = terms.iter().rposition(|term| *term != 0.0).unwrap_or(0);
         // The coefficients around another point, by repeated synthetic division.
         for done in 0..degree {
@@ -328,7 +353,9 @@ impl Cell {
             *term *= scale;
             scale *= self.radius;
         }
-        Polynomial(terms)
+        // Each of the coefficients went through as many additions as the degree has steps.
+        let rounding = 12.0 * f64::EPSILON * polynomial.size() * (1.0 + self.middle.abs()).powi(degree as i32);
+        Polynomial { terms, error: polynomial.error + if degree > 0 { rounding } else { 0.0 } }
     }
 
     fn halves(self) -> [Self; 2] {
@@ -384,6 +411,6 @@ fn lower_bound(cells: usize, bound: impl Fn(Cell) -> f64, value: impl Fn(f64) ->
         }
     }
     let bound = open.peek().map_or(0.0, |worst| worst.bound).min(least);
-    // Rounding in the polynomials is far below this; a constant this small is of no use to anybody anyway.
+    // A constant this small is of no use to anybody.
     if bound > ROUNDING && bound.is_finite() { bound } else { 0.0 }
 }
