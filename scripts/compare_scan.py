@@ -15,12 +15,12 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from environment import ROOT, Failure, python_with, run
+
 REQUIREMENTS = ROOT / "scripts" / "requirements.txt"
 ENVIRONMENT = ROOT / ".venv-scripts"
 
@@ -31,12 +31,8 @@ THREADS = {"1 thread": "1", "all threads": None}
 ACCEPTABLE_ERROR = 1e-9
 
 
-class Failure(Exception):
-    """What the user should read instead of a traceback."""
-
-
 def main():
-    python = python_with_numpy()
+    python = python_with(REQUIREMENTS, ENVIRONMENT)
     scan = build_scan()
     all_agree = True
     with tempfile.TemporaryDirectory() as folder:
@@ -53,26 +49,6 @@ def main():
             all_agree &= report(users, dim, rounds)
     if not all_agree:
         raise Failure("numpy and the library chose different users")
-
-
-def python_with_numpy():
-    """The interpreter of the scripts' own virtual environment, which is made on first use."""
-    python = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    installed = ENVIRONMENT / "installed.txt"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if python.exists() and installed.exists() and installed.read_text(encoding="utf-8") == wanted:
-        return str(python)
-    print(f"Making the virtual environment {ENVIRONMENT.name} ...", file=sys.stderr)
-    run(
-        [sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT)],
-        "no virtual environment could be made: install Python's venv and pip (on Debian and Ubuntu: python3-venv)",
-    )
-    run(
-        [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(REQUIREMENTS)],
-        f"pip could not install {wanted.strip()}: it needs Python 3.11 or newer, and the network once",
-    )
-    installed.write_text(wanted, encoding="utf-8")
-    return str(python)
 
 
 def build_scan():
@@ -104,16 +80,6 @@ def time_numpy_in_child(python, folder, library, threads):
     command = [python, str(Path(__file__).resolve()), "--time-numpy"]
     arguments = [folder, str(library["users"]), str(library["dim"])]
     return json.loads(run([*command, *arguments], "the numpy side failed", env=environment))
-
-
-def run(command, failure, **options):
-    """Runs a command, its error output shown as it comes, and returns what it prints."""
-    try:
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
-    except OSError as error:
-        raise Failure(f"{failure} ({error})") from error
-    except subprocess.CalledProcessError as error:
-        raise Failure(f"{failure} (exit status {error.returncode})") from error
 
 
 def report(users, dim, rounds):

@@ -11,4 +11,5 @@ mod properties;
 mod protocol;
 mod random_problem;
 mod reference;
+mod regression_reference;
 mod theory;
