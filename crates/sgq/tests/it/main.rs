@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests are tests
 
 mod catalogue;
+mod competitor_reference;
 mod competitors;
 mod naive;
 mod paper;

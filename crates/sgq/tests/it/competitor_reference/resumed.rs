@@ -1,0 +1,118 @@
+//! Saved and restored at any query, a session goes on bit for bit: also between SARAH's two questions, within a sweep, and
+//! within a line search.
+
+use sgq::{
+    AskTell, Random, Sight,
+    catalog::{METHODS, Recipe},
+};
+
+use super::{Asked, Case, case, snapshot_updates::lbfgs};
+
+const USERS: usize = 5;
+
+fn any_case(seed: u64) -> Case {
+    case(&mut Random::new(seed, "resumed"), seed, USERS, 3)
+}
+
+fn recipe(name: &str) -> Recipe {
+    METHODS.iter().find(|entry| entry.name == name).unwrap().recipe
+}
+
+/// Answers the next question; returns it and the point after it, in bits.
+fn advance(case: &Case, session: &mut dyn AskTell) -> (u64, usize, Vec<u64>, Vec<u64>) {
+    let query = session.ask().unwrap().unwrap();
+    session.tell(query.ticket, &case.gradient(query.user, &query.point)).unwrap();
+    let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect();
+    (query.ticket.0, query.user, bits(&query.point), bits(session.point()))
+}
+
+/// The uninterrupted run, and one that is saved and restored before and after every single question.
+fn interrupted_run_is_the_same(case: &Case, recipe: Recipe, queries: usize) {
+    let sight = Sight::Problem(&*case.problem);
+    let mut whole = recipe.open("resumed", case.settings(), sight).unwrap();
+    let mut pieces = recipe.open("resumed", case.settings(), sight).unwrap();
+    for number in 0..queries {
+        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight).unwrap();
+        pieces.ask().unwrap();
+        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight).unwrap();
+        assert_eq!(advance(case, &mut *whole), advance(case, &mut *pieces), "query {number}");
+    }
+    assert_eq!(whole.meter(), pieces.meter());
+    assert_eq!(whole.steps(), pieces.steps());
+    assert_eq!(whole.snapshot().unwrap(), pieces.snapshot().unwrap());
+}
+
+#[test]
+fn every_method() {
+    for seed in 0..2 {
+        for entry in METHODS {
+            interrupted_run_is_the_same(&any_case(seed), entry.recipe, 60);
+        }
+    }
+}
+
+/// Saves a session after that many queries, once `is_there` has confirmed where it is, and compares what follows.
+fn resumed_after(case: &Case, name: &str, queries: usize, is_there: impl Fn(&mut dyn AskTell)) {
+    let sight = Sight::Problem(&*case.problem);
+    let mut session = recipe(name).open("resumed", case.settings(), sight).unwrap();
+    for _ in 0..queries {
+        advance(case, &mut *session);
+    }
+    let bytes = session.snapshot().unwrap();
+    is_there(&mut *recipe(name).restore("resumed", &bytes, sight).unwrap());
+    let mut restored = recipe(name).restore("resumed", &bytes, sight).unwrap();
+    for later in 0..60 {
+        assert_eq!(advance(case, &mut *session), advance(case, &mut *restored), "{name}, {later} later");
+    }
+}
+
+/// A full gradient, and then the second of three steps: one of its two questions is answered.
+#[test]
+fn between_the_two_questions_of_sarah() {
+    for seed in 0..4 {
+        let case = any_case(seed);
+        let answered = USERS + 2 + 1;
+        resumed_after(&case, "sarah", answered, |session| {
+            let user = {
+                let log = case.log_of("sarah", answered);
+                assert_ne!(log[answered - 1].at, log[answered - 1].after, "asked where it was, not where it is");
+                log[answered - 1].user
+            };
+            let query = session.ask().unwrap().unwrap();
+            assert_eq!((query.user, &*query.point), (user, session.point()));
+        });
+    }
+}
+
+/// The second sweep, after 2n steps, with two of its answers.
+#[test]
+fn within_a_sweep_of_katyusha() {
+    for seed in 0..4 {
+        let case = any_case(seed);
+        resumed_after(&case, "katyusha", USERS + 2 * USERS + 2, |session| {
+            assert_eq!(session.ask().unwrap().unwrap().user, 2);
+            assert_eq!(session.steps(), 2 * USERS as u64);
+        });
+    }
+}
+
+/// A first step that is far too long; within the sweep that follows its first shortening.
+#[test]
+fn within_a_line_search_of_l_bfgs() {
+    for seed in [0, 2, 4, 6] {
+        let mut case = any_case(seed);
+        case.initial_step *= 100.0;
+        let (_, shortened) = lbfgs(&case, 8);
+        let within = shortened[0] + 2;
+        assert!(shortened.contains(&(within - 2)) && shortened.contains(&within));
+        resumed_after(&case, "l-bfgs", within, |session| assert_eq!(session.ask().unwrap().unwrap().user, 2));
+    }
+}
+
+impl Case {
+    /// What a method of the catalogue asks.
+    fn log_of(&self, name: &str, queries: usize) -> Vec<Asked> {
+        let mut session = recipe(name).open("resumed", self.settings(), Sight::Problem(&*self.problem)).unwrap();
+        self.log(&mut *session, queries)
+    }
+}
