@@ -11,8 +11,8 @@ use table::Table;
 ///
 /// # Contract
 ///
-/// `begin` is called once, before anything else. Every accepted answer reaches `observe` exactly once, after the
-/// update has used it: a belief that an update reads is the one *before* the answer.
+/// `begin` is called once, before anything else. Every accepted answer at the current point reaches `observe` exactly once, after
+/// the update has used it: a belief that an update reads is the one *before* the answer.
 pub trait Belief: Part {
     /// Makes room for that many users and parameters.
     fn begin(&mut self, users: usize, dim: usize);

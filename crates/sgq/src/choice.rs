@@ -23,7 +23,8 @@ pub use sampling::{ByNorm, BySmoothness};
 ///
 /// `begin` is called once, before anything else, and refuses settings that make no sense. `choose` returns a user
 /// below `scene.users`, and depends on nothing but its own state, the scene and the random stream: that is what makes a
-/// run repeatable and resumable. Every accepted answer reaches `observe` exactly once, after the update has used it.
+/// run repeatable and resumable. Every accepted answer at the current point reaches `observe` exactly once, after the update
+/// has used it.
 pub trait Choice<B: Belief>: Part {
     /// Learns the number of users and checks its own settings.
     fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
@@ -58,7 +59,7 @@ pub struct Needs {
     /// A look at every user's true gradient before each choice, which only a simulation can offer.
     pub oracle: bool,
     /// Users' losses, for polling and with each answer. A session asks for gradients only, so that a problem must be in
-    /// sight; each loss counts as diagnostic.
+    /// sight; the meter counts those polled.
     pub losses: bool,
 }
 
@@ -104,6 +105,8 @@ pub struct Reply<'a> {
     pub point: &'a [f64],
     /// The answer.
     pub gradient: &'a [f64],
+    /// Whether it is one of a sweep, in which everybody is asked, and not of a step.
+    pub sweep: bool,
     /// The user's loss there, for parts that [need](Needs::losses) it.
     pub loss: Option<f64>,
     /// The user's Hessian there, row by row, for updates that [need](crate::Update::needs_hessians) it.

@@ -242,7 +242,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     fn take_answer(&mut self, chosen: &Chosen, gradient: &[f64]) -> bool {
         let state = &mut self.state;
         let user = chosen.user;
-        let mut reply = Reply { user, point: &state.point, gradient, loss: None, hessian: None };
+        let mut reply =
+            Reply { user, point: &state.point, gradient, sweep: state.sweep.is_some(), loss: None, hessian: None };
         if let Some(problem) = self.sight.problem() {
             if state.choice.needs().losses {
                 reply.loss = Some(problem.user_value(user, reply.point));
@@ -312,7 +313,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         self.state.meter.billed()
     }
 
-    /// Steps taken so far; start-up queries and snapshots are not steps.
+    /// Steps taken so far: moves of the point. Start-up queries and snapshots that leave it where it is are not steps.
     pub fn steps(&self) -> u64 {
         self.state.steps
     }

@@ -235,7 +235,7 @@ pub enum SettingsError {
     Momentum(f64),
     #[error("position {position} of the fixed sequence is user {user}, but there are only {users}: users count from 0")]
     SequenceUser { position: usize, user: usize, users: usize },
-    #[error("SVRG takes a snapshot every 0 steps, and would never step: give at least 1 inner step")]
+    #[error("with 0 inner steps between full gradients the method would never step: give at least 1")]
     NoInnerSteps,
     #[error(
         "{method} looks at every user's gradient before it asks for one, and this session has no oracle: \

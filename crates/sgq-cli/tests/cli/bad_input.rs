@@ -20,7 +20,7 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         (
             "\"sgq\"\np = 0.3",
             "\"svrg\"\ninner_steps = 0",
-            "x.toml:16: `inner_steps` of method \"A\": SVRG takes a snapshot every 0 steps",
+            "x.toml:16: `inner_steps` of method \"A\": with 0 inner steps",
         ),
         ("= 0.015", "= -0.015", "x.toml:4: `step_size`: the step size is -0.015: it must be positive and finite"),
         ("= 0.015", "= \"theorem\"", "x.toml:4: `step_size`: expected a number, \"theory\""),

@@ -29,7 +29,11 @@ impl Choice<LastGradient> for Projection {
 
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let length = kernel::norm(&self.direction);
-        let project = |user: usize| kernel::dot(&self.direction, scene.belief.gradient(user)) / length;
+        let project = |user: usize| match length {
+            // Every answer was zero: nobody is ahead.
+            0.0 => 0.0,
+            length => kernel::dot(&self.direction, scene.belief.gradient(user)) / length,
+        };
         let projections: Vec<f64> = (0..scene.users).map(project).collect();
         let least = projections.iter().copied().fold(f64::INFINITY, f64::min);
         let most = projections.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -80,15 +84,14 @@ impl<B: Belief> Choice<B> for Balanced {
     }
 
     fn choose(&mut self, _scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        if self.mean.is_empty() && self.sum.is_empty() && self.next == 0 {
+        if self.sum.is_empty() {
             random.shuffle(&mut self.order);
         }
         Ok(Chosen::user(self.order[self.next]))
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
-        if self.order.get(self.next) != Some(&reply.user) {
-            // An answer of a sweep: not part of the order.
+        if reply.sweep {
             return;
         }
         let dim = reply.gradient.len();

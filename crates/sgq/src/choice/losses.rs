@@ -47,8 +47,9 @@ impl<B: Belief> Choice<B> for PowerOfChoice {
 }
 
 /// Oort (Lai et al., OSDI 2021), its statistical utility for one user a round: the last loss seen plus a bonus for staleness,
-/// `√(0.1 ln t / t_i)` for a user last asked in round `t_i`; drawn among those within 5% of the best. With a probability
-/// that falls from 0.9 by 2% a round to 0.2 a user that was never asked, while there are some.
+/// `√(0.1 ln t / t_i)` in round `t` for a user last asked in round `t_i`; drawn among those within 5% of the best. With a
+/// probability that falls from 0.9 by 2% a round to 0.2 a user that was never asked, while there are some. Durations of
+/// rounds and the clipping of utilities are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Oort {
     rounds: u64,
@@ -64,7 +65,9 @@ impl Oort {
 
     fn utility(&self, user: usize) -> Option<f64> {
         let (loss, round) = self.seen[user]?;
-        Some(loss + (0.1 * (self.rounds.max(1) as f64).ln() / round as f64).sqrt())
+        let coming = (self.rounds + 1) as f64;
+        // The authors take the root of a mean square, which a user's loss alone is only up to its sign.
+        Some(loss.abs() + (0.1 * coming.ln() / round as f64).sqrt())
     }
 }
 

@@ -17,9 +17,12 @@ impl<B: Belief> Choice<B> for BySmoothness {
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let smoothness = scene.smoothness()?;
-        let total = smoothness.mean() * scene.users as f64;
-        let user = draw(smoothness.each().iter().copied(), total, random);
-        Ok(Chosen { weight: smoothness.mean() / smoothness.each()[user], ..Chosen::user(user) })
+        // An affine user, whose L_i is 0, must be asked too: as often as an average one.
+        let share = |each: &f64| if *each > 0.0 { *each } else { smoothness.mean() };
+        let total: f64 = smoothness.each().iter().map(share).sum();
+        let user = draw(smoothness.each().iter().map(share), total, random);
+        let weight = total / (scene.users as f64 * share(&smoothness.each()[user]));
+        Ok(Chosen { weight, ..Chosen::user(user) })
     }
 }
 
@@ -27,7 +30,7 @@ impl<B: Belief> Choice<B> for BySmoothness {
 /// proportion to the norms of the gradients on record; weights `1 / (n p_i)`.
 ///
 /// A norm is put on record with probability `mixture / (n p_i)`, so that every user's is renewed equally often. Nothing is
-/// asked before the first step: without a record everybody is alike.
+/// asked before the first step: while nobody is on record everybody is alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ByNorm {
     mixture: f64,
@@ -72,7 +75,7 @@ impl<B: Belief> Choice<B> for ByNorm {
 
     fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
         let keep = self.mixture / (self.norms.len() as f64 * self.probability);
-        if random.unit() < keep {
+        if reply.sweep || random.unit() < keep {
             self.norms[reply.user] = kernel::norm(reply.gradient);
         }
     }

@@ -21,6 +21,8 @@ impl Update<LastGradient> for Aggregated {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DoublyAggregated {
     mean_point: Vec<f64>,
+    /// Steps until the mean is computed afresh: a running mean keeps every rounding error for ever.
+    steps_left: usize,
 }
 
 impl DoublyAggregated {
@@ -34,12 +36,14 @@ impl Update<LastGradient> for DoublyAggregated {
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
         let (belief, user) = (step.belief, step.reply.user);
         let users = belief.users() as f64;
-        if self.mean_point.is_empty() {
+        if self.steps_left == 0 {
+            self.steps_left = belief.users();
             self.mean_point = vec![0.0; point.len()];
             for user in 0..belief.users() {
                 kernel::add_scaled(&mut self.mean_point, 1.0 / users, belief.point(user));
             }
         }
+        self.steps_left -= 1;
         let places = self.mean_point.iter_mut().zip(step.reply.point.iter().zip(belief.point(user)));
         for (mean, (new, old)) in places {
             *mean += (new - old) / users;

@@ -45,9 +45,9 @@ impl<B: Belief> Update<B> for FullGradient {
     fn step(&mut self, _step: &Step<'_, B>, _random: &mut Random, _point: &mut [f64]) {}
 }
 
-/// L-BFGS (Liu & Nocedal 1989) with a memory of 10 and a line search by slopes: a step is taken if the slope at its end is
-/// less than 0.9 of the one at its beginning, in size, and shortened by the secant otherwise. The first step has the length
-/// `α ‖∇f‖`.
+/// L-BFGS (Liu & Nocedal 1989) with a memory of 10 and a line search by slopes, since nobody answers with values: a step is
+/// taken unless it ends rising with more than a tenth of the slope that it began to fall with; else it is shortened by the
+/// secant, to between 0.1 and 0.9 of its length, ten times at most. The first step has the length `α ‖∇f‖`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lbfgs {
     users: f64,
@@ -132,8 +132,8 @@ impl<B: Belief> Update<B> for Lbfgs {
         self.sum.fill(0.0);
         if let Some(mut line) = self.line.take() {
             let slope = kernel::dot(&line.direction, &gradient);
-            // The objective is convex: while the slope has not turned by much, it has fallen all the way.
-            if slope < -0.9 * line.slope && line.tries < Self::TRIES {
+            // The objective is convex: where it still falls at the end of a step it has fallen all the way.
+            if slope < -0.1 * line.slope && line.tries < Self::TRIES {
                 line.length *= (line.slope / (line.slope - slope)).clamp(0.1, 0.9);
                 line.tries += 1;
                 point.copy_from_slice(&line.from);

@@ -32,7 +32,7 @@ impl Snapshot {
 }
 
 /// SVRG without an inner loop, L-SVRG (Kovalev, Horváth & Richtárik 2020): after each step, with a small probability, everybody
-/// is asked anew.
+/// is asked anew, at the point that the step leads to (the authors': that before it).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loopless {
     /// By default `1 / n`.
@@ -79,7 +79,8 @@ impl<B: Belief> Update<B> for Loopless {
 }
 
 /// Katyusha (Allen-Zhu 2017), accelerated SVRG: asked at `x = τ₁ z + ½ x̃ + (½ − τ₁) y`; on the corrected gradient `v`,
-/// `z −= (α/τ₁) v` and `y = x − α v`. Every `m` steps the mean of the `y` becomes the snapshot `x̃`.
+/// `z −= (α/τ₁) v` and `y = x − α v`. Every `m` steps the mean of the `y` becomes the snapshot `x̃`
+/// (the author's weighs the later ones more where μ is known).
 ///
 /// Where the session stands is where it asks next: `x`, or `x̃` during a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -177,7 +178,7 @@ impl<B: Belief> Update<B> for Katyusha {
 }
 
 /// SARAH (Nguyen et al. 2017): `v = ∇f_i(x_t) − ∇f_i(x_{t−1}) + v`, `x −= α v`, from a full gradient every `m` steps. A step
-/// asks its user at two points, and costs two queries.
+/// asks its user at two points, and costs two queries. The authors go on from one of the points at random; here it is the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recursive {
     /// By default as many as there are users.
@@ -222,7 +223,8 @@ impl<B: Belief> Update<B> for Recursive {
     fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
         self.before = point.to_vec();
         kernel::add_scaled(point, -step_size, &self.estimate);
-        self.steps_left = self.inner_steps.unwrap_or(1);
+        // That was the first of them.
+        self.steps_left = self.inner_steps.unwrap_or(1) - 1;
         true
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The naive versions are written from the publications, and from the documentation of the parts where that says what is
 //! adapted. They keep everything as lists of vectors and recompute it in full; they share no code with the library but the
-//! stream of random numbers. Tests that are ignored are open findings: each fails until its finding is settled.
+//! stream of random numbers.
 
 mod algebra;
 mod choices;

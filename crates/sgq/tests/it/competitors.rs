@@ -67,8 +67,8 @@ fn queries_are_charged_as_the_catalogue_says() {
         ("gpfl", 108, 100),
         ("gd", 80, 10),
         ("l-bfgs", 80, 10),
-        // A full gradient and its step, then 8 steps of 2 queries, and again.
-        ("sarah", 48, 18),
+        // A full gradient and its step, then 7 steps of 2 queries, and again.
+        ("sarah", 44, 16),
         ("svrg", 48, 32),
         ("katyusha", 24, 16),
     ] {

@@ -134,7 +134,6 @@ fn restoring_with_less_sight() {
 
 /// Where every gradient is zero there is no direction to project on, and nothing to do: no reason to fail.
 #[test]
-#[ignore = "finding: GPFL divides by ‖d‖ = 0 and fails with NoScore where it starts at everybody's optimum"]
 fn gpfl_starts_at_the_optimum() {
     let method = Method::new("gpfl", LastGradient::new(), Projection::new(), Sgd);
     let mut session = Session::new(method, settings().budget(3 * USERS as u64)).unwrap();
@@ -145,7 +144,6 @@ fn gpfl_starts_at_the_optimum() {
 
 /// Losses may be negative (Poisson's are): among users that are all but equal, Oort must not ask the first one for ever.
 #[test]
-#[ignore = "finding: where all losses are negative nobody reaches 0.95 of the best, and Oort asks user 0 only"]
 fn oort_takes_negative_losses() {
     let problem = Custom::new(
         USERS,

@@ -182,7 +182,6 @@ fn iag_does_not_drift() {
 }
 
 #[test]
-#[ignore = "finding: DIAG's mean point is a plain running sum, whose rounding errors move the limit further and further"]
 fn diag_does_not_drift() {
     let distance = final_distance(DoublyAggregated::new());
     assert!(distance < 1e-12, "{distance:e}");

@@ -32,7 +32,7 @@ fn gradient_descent(case: &Case) -> Vec<Asked> {
 
 /// L-BFGS, Liu & Nocedal 1989: `H = Vᵀ H V + ρ ssᵀ` with `ρ = 1/(yᵀs)`, `V = I − ρ ysᵀ`, over the last 10 pairs, from
 /// `(sᵀy / yᵀy) I` of the last one, written out. The first `H` is `α I`. As the part documents it, a step that ends on a slope
-/// upwards of 0.9 times the first one and more is shortened by the secant (the library: to 0.1 to 0.9 of it, 10 times).
+/// upwards of 0.1 times the first one and more is shortened by the secant (the library: to 0.1 to 0.9 of it, 10 times).
 ///
 /// Ends where the run has converged. Also returns at which queries a step was being shortened.
 pub fn lbfgs(case: &Case, sweeps: usize) -> (Vec<Asked>, Vec<usize>) {
@@ -55,7 +55,7 @@ pub fn lbfgs(case: &Case, sweeps: usize) -> (Vec<Asked>, Vec<usize>) {
             }
             let new_gradient = mean(&run.ask_all());
             let new_slope = dot(&direction, &new_gradient);
-            if new_slope <= 0.9 * slope.abs() || tries == 10 {
+            if new_slope <= 0.1 * slope.abs() || tries == 10 {
                 break new_gradient;
             }
             // Where the straight line through the two slopes is zero.
@@ -176,7 +176,6 @@ fn limited_memory_bfgs() {
 
 /// A step along which a convex objective has risen must be shortened: the next trial lies on the same line.
 #[test]
-#[ignore = "finding: L-BFGS takes steps uphill; a slope that has turned to less than 0.9 proves a descent for quadratics only"]
 fn limited_memory_bfgs_goes_downhill() {
     // f(x, y) = −0.1 x + 0.045 ln cosh(20 x − 2) + y²/4: along x it falls with slope 1 up to 0.1 and then rises with 0.8.
     let value = |_: usize, x: &[f64]| -0.1 * x[0] + 0.045 * (20.0 * x[0] - 2.0).cosh().ln() + 0.25 * x[1] * x[1];
@@ -228,25 +227,15 @@ fn katyusha_as_documented() {
     }
 }
 
-/// As the library has it: `m` recursions after the step along the full gradient.
 #[test]
-fn sarah_with_m_recursions() {
+fn sarah_as_published() {
     for case in cases() {
         let users = case.injected(QUERIES);
         for inner_steps in [None, Some(1), Some(6), Some(200)] {
             let m = inner_steps.unwrap_or(case.users());
             let mut session = case.session(Nothing, Sequence::new(users.clone()), Recursive::new(inner_steps));
-            case.compare(&mut session, &sarah(&case, &users, m), QUERIES);
+            // After the step along the full gradient.
+            case.compare(&mut session, &sarah(&case, &users, m - 1), QUERIES);
         }
-    }
-}
-
-#[test]
-#[ignore = "finding: SARAH takes m + 1 steps from a full gradient to the next, Algorithm 1 takes m (t = 1, …, m − 1)"]
-fn sarah_as_published() {
-    for case in cases() {
-        let users = case.injected(QUERIES);
-        let mut session = case.session(Nothing, Sequence::new(users.clone()), Recursive::new(Some(6)));
-        case.compare(&mut session, &sarah(&case, &users, 5), QUERIES);
     }
 }

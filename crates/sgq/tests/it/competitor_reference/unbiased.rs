@@ -88,7 +88,6 @@ fn stochastic_reweighted_gradient_is_unbiased() {
 
 /// A user with `L_i = 0` has a gradient all the same, one that never changes.
 #[test]
-#[ignore = "finding: importance sampling never asks an affine user (L_i = 0), and so is biased"]
 fn importance_sampling_reaches_affine_users() {
     // f_0 = x², f_1 = 2x: together least at −1.
     let settings = Settings::new(vec![1.0], 2).smoothness(vec![2.0, 0.0]).step_size(0.01).budget(5_000);
