@@ -1,0 +1,18 @@
+//! Users' data, ready for [`sgq`]: files become a [`Regression`](sgq::problem::Regression), one block of rows a user.
+//!
+//! - [`csv`]: tables with a header, grouped by a column;
+//! - [`Encoding`]: coefficients on the original scale, and predictions for new rows;
+//!
+//! Files may be plain or gzip, which their first bytes tell. What is wrong with one is told by line, column and value.
+
+pub mod csv;
+mod dataset;
+mod encoding;
+mod file;
+mod grouping;
+mod names;
+
+pub use csv::TableError;
+pub use dataset::{Dataset, DatasetError, Scaling, Target};
+pub use encoding::{Encoding, Feature, Level, PredictError};
+pub use file::{InFile, ReadError};
