@@ -10,4 +10,5 @@ mod properties;
 mod protocol;
 mod random_problem;
 mod reference;
+mod regression;
 mod theory;
