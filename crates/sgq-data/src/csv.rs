@@ -44,6 +44,7 @@ pub struct Options {
     /// Leaves out rows in which a value is missing; otherwise a missing value is an error.
     pub drop_missing: bool,
     /// Brings every feature, and the target where the loss is squares or Huber's, to mean 0 and standard deviation 1.
+    /// Huber's `delta` is then in standard deviations of the target.
     pub standardise: bool,
     /// The loss, which says what the target must be.
     pub loss: Loss,

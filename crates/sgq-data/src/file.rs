@@ -32,6 +32,12 @@ pub enum ReadError {
     /// The compressed data are not what was compressed.
     #[error("the gzip data are damaged ({0}): fetch the file again")]
     Damaged(io::Error),
+    /// The text is in some other encoding.
+    #[error("line {line}: the text is not UTF-8: convert the file to it")]
+    NotUtf8 {
+        /// The line, from 1.
+        line: usize,
+    },
 }
 
 impl From<io::Error> for ReadError {

@@ -83,8 +83,11 @@ pub fn from_reader(reader: impl Read, options: &Options) -> Result<Dataset, Libs
 pub fn read_names(path: impl AsRef<Path>) -> Result<Vec<String>, InFile<ReadError>> {
     with_file(path.as_ref(), |file| {
         let mut names = Vec::new();
-        for line in unpack(file)?.lines() {
-            names.push(line?.trim().to_owned());
+        for line in unpack(file)?.split(b'\n') {
+            let line = line?;
+            let text = str::from_utf8(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
+            let text = text.map_err(|_| ReadError::NotUtf8 { line: names.len() + 1 })?;
+            names.push(text.trim().to_owned());
         }
         while names.last().is_some_and(String::is_empty) {
             names.pop();

@@ -26,8 +26,6 @@ pub enum TableError {
     Ragged { line: usize, found: usize, expected: usize },
     #[error("line {line}: a quote is opened and never closed: the file is cut off there, or a quote is missing")]
     UnclosedQuote { line: usize },
-    #[error("line {line}: the text is not UTF-8: convert the file to it")]
-    NotUtf8 { line: usize },
 }
 
 /// Everything in a file, and the names of its columns.
@@ -161,7 +159,8 @@ impl Records<'_> {
 
     /// A value as text.
     pub fn text(&self, position: usize) -> Result<&str, TableError> {
-        str::from_utf8(self.bytes(position)).map_err(|_| TableError::NotUtf8 { line: self.line() })
+        let text = str::from_utf8(self.bytes(position));
+        text.map_err(|_| TableError::Read(ReadError::NotUtf8 { line: self.line() }))
     }
 
     /// A value as a finite number.

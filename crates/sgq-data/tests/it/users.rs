@@ -43,6 +43,9 @@ fn by_a_name_for_each_row() {
     assert_eq!(error, "3 users' names, but 2 rows: give one name for each row");
     let empty = split(&[0, 1], Users::Names(vec!["a".into(), String::new()])).unwrap_err().to_string();
     assert_eq!(empty, "the user's name on line 2 is empty");
+    fs::write(&path, b"a\ncaf\xe9\n").unwrap();
+    let error = read_names(&path).unwrap_err().to_string();
+    assert!(error.ends_with("users.txt: line 2: the text is not UTF-8: convert the file to it"), "{error}");
     assert!(read_names(folder.path().join("none")).unwrap_err().to_string().contains("none: cannot be read"));
 }
 
