@@ -12,5 +12,6 @@ mod properties;
 mod protocol;
 mod random_problem;
 mod reference;
+mod regression;
 mod regression_reference;
 mod theory;

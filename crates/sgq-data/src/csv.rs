@@ -1,0 +1,103 @@
+//! CSV files: one row an observation, one column the user it belongs to.
+
+mod build;
+mod columns;
+mod error;
+mod table;
+mod target;
+
+use std::{io::Read, path::Path};
+
+use sgq::problem::Loss;
+
+use crate::{Dataset, InFile, file::with_file};
+
+pub use error::CsvError;
+pub use table::TableError;
+
+pub(crate) use table::{Records, Table};
+
+/// Which columns are what, and how they are read.
+///
+/// ```
+/// use sgq::problem::Loss;
+/// use sgq_data::csv::{Features, Options};
+///
+/// let options = Options {
+///     features: Features::Except(vec!["id".into()]),
+///     loss: Loss::Logistic,
+///     drop_missing: true,
+///     ..Options::new("hospital", "died")
+/// };
+/// assert!(options.standardise);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The column that says whose row it is.
+    pub user: String,
+    /// The column that is to be predicted.
+    pub target: String,
+    /// The columns to predict it from.
+    pub features: Features,
+    /// A column that says how much each row counts within its user.
+    pub weight: Option<String>,
+    /// Leaves out rows in which a value is missing; otherwise a missing value is an error.
+    pub drop_missing: bool,
+    /// Brings every feature, and the target where the loss is squares or Huber's, to mean 0 and standard deviation 1.
+    /// Huber's `delta` is then in standard deviations of the target.
+    pub standardise: bool,
+    /// The loss, which says what the target must be.
+    pub loss: Loss,
+    /// What stands between two values; none to tell it from the header: a comma, a semicolon or a tab.
+    pub delimiter: Option<u8>,
+}
+
+impl Options {
+    /// All other columns are features, standardised; squares; nothing may be missing.
+    pub fn new(user: impl Into<String>, target: impl Into<String>) -> Self {
+        Self {
+            user: user.into(),
+            target: target.into(),
+            features: Features::All,
+            weight: None,
+            drop_missing: false,
+            standardise: true,
+            loss: Loss::Squares,
+            delimiter: None,
+        }
+    }
+}
+
+/// The columns to predict from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Features {
+    /// All that are neither user nor target nor weight.
+    #[default]
+    All,
+    /// Only these, in this order.
+    Only(Vec<String>),
+    /// All but these.
+    Except(Vec<String>),
+}
+
+/// Reads a file, plain or gzip.
+pub fn read(path: impl AsRef<Path>, options: &Options) -> Result<Dataset, InFile<CsvError>> {
+    with_file(path.as_ref(), |file| from_reader(file, options))
+}
+
+/// Reads the same from anywhere, to its end; it is held in memory while it is read.
+///
+/// ```
+/// use sgq::problem::Loss;
+/// use sgq_data::csv::{Options, from_reader};
+///
+/// let text = "school,hours,score\nEast,1,2\nWest,3,4\nEast,2,4\nWest,6,8\n";
+/// let data = from_reader(text.as_bytes(), &Options::new("school", "score"))?;
+/// assert_eq!(data.user_names, ["East", "West"]);
+/// assert_eq!(data.column_names, ["intercept", "hours"]);
+/// let problem = data.regression(Loss::Squares, 0.01)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn from_reader(reader: impl Read, options: &Options) -> Result<Dataset, CsvError> {
+    build::dataset(&Table::read(reader, options.delimiter)?, options)
+}

@@ -1,0 +1,30 @@
+//! Users' data, ready for [`sgq`]: files become a [`Regression`](sgq::problem::Regression), one block of rows a user.
+//!
+//! - [`csv`]: tables with a header, grouped by a column;
+//! - [`libsvm`]: sparse rows, grouped in one of several ways;
+//! - [`Encoding`]: coefficients on the original scale, and predictions for new rows;
+//! - [`Card`]: what kind of problem the data make.
+//!
+//! Files may be plain or gzip, which their first bytes tell. What is wrong with one is told by line, column and value.
+
+mod card;
+pub mod csv;
+mod dataset;
+mod encoding;
+mod file;
+mod grouping;
+pub mod libsvm;
+mod names;
+
+pub use card::{Card, Counts, Spread};
+pub use csv::TableError;
+pub use dataset::{Dataset, DatasetError, Scaling, Target};
+pub use encoding::{Encoding, Feature, Level, PredictError};
+pub use file::{InFile, ReadError};
+
+/// The code in the docs is compiled and run with the other doctests.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/data.md")]
+    struct Data;
+}
