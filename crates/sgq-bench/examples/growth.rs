@@ -80,6 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         y_label: format!("c̃, median of {TRIALS} trials"),
         curves,
         y_range: Some((0.5, 1e3)),
+        parts: false,
     };
     let mut folder = Folder::open(Path::new("out/growth"))?;
     folder.write("growth.csv", csv)?;

@@ -1,5 +1,6 @@
 //! What to run: problems, methods, and how often.
 
+mod data;
 mod file;
 mod section;
 
@@ -28,10 +29,36 @@ pub struct Experiment {
     pub targets: Vec<f64>,
     /// Fixes the vertical axis of the figures.
     pub gap_axis: Option<(f64, f64)>,
+    /// Whether gaps are parts of the gap at the start.
+    pub relative: bool,
+    /// Whether every method tries a grid of step sizes.
+    pub tuning: Option<Tuning>,
     /// The problems.
     pub problems: Vec<NamedProblem>,
     /// The methods.
     pub methods: Vec<NamedMethod>,
+}
+
+/// The step sizes that every method tries: powers of two over f's own smoothness.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning {
+    /// The smallest power.
+    pub from: f64,
+    /// The largest power.
+    pub to: f64,
+    /// Steps from one whole power to the next.
+    pub per_octave: u32,
+}
+
+impl Tuning {
+    /// The grid on a problem, smallest first.
+    pub fn grid(&self, problem: &dyn Problem) -> Vec<f64> {
+        let mean = |each: &[f64]| each.iter().sum::<f64>() / each.len() as f64;
+        let scale = problem.objective_smoothness().or_else(|| problem.smoothness().map(mean)).unwrap_or(1.0);
+        let count = ((self.to - self.from) * f64::from(self.per_octave) + 1e-9).floor() as u32;
+        let power = |k: u32| self.from + f64::from(k) / f64::from(self.per_octave);
+        (0..=count).map(|k| power(k).exp2() / scale).collect()
+    }
 }
 
 /// A problem of an experiment, with the point where every method starts.

@@ -39,6 +39,8 @@ pub struct Figure {
     /// Fixes the vertical axis; by default, or if a bound is not positive and finite, it spans the
     /// data. What lies outside is cut off.
     pub y_range: Option<(f64, f64)>,
+    /// The vertical axis is linear and goes from 0 to 1: for parts of a whole.
+    pub parts: bool,
 }
 
 /// One line of the plot, with the band of its error.

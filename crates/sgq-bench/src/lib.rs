@@ -3,6 +3,7 @@
 //! An [`Experiment`] is read from a file, [run](run::run) gives a [`Results`](run::Results), and [`output`] turns
 //! results into files.
 
+pub mod benchmark;
 pub mod certify;
 pub mod choices;
 pub mod experiment;

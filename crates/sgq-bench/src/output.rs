@@ -162,7 +162,7 @@ fn name_columns(row: &MethodResult, with_problem: bool) -> String {
     format!("{problem}{},", quoted(&row.method))
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
@@ -198,6 +198,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
         },
         curves: curves.chain(bounds).collect(),
         y_range: experiment.gap_axis.or_else(|| axis_without_outliers(results, problem)),
+        parts: false,
     }
 }
 

@@ -41,20 +41,66 @@ th:first-child, td:first-child { text-align: left; }
 
 /// The whole page; `warning` says what is missing from it.
 pub fn html(title: &str, warning: Option<&str>, sections: &[Section<'_>]) -> String {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-        title = escaped(title),
-    );
+    let mut page = beginning(title);
     if let Some(warning) = warning {
         let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(warning));
     }
     for section in sections {
         write_section(&mut page, section);
     }
-    let _ = write!(page, "<footer>Made by sgq {}.</footer>\n</body>\n</html>\n", env!("CARGO_PKG_VERSION"));
-    page
+    page + &ending()
+}
+
+fn beginning(title: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+        title = escaped(title),
+    )
+}
+
+fn ending() -> String {
+    format!("<footer>Made by sgq {}.</footer>\n</body>\n</html>\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// A table of a benchmark's page.
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// The first line.
+    pub heading: Vec<String>,
+    /// The others.
+    pub lines: Vec<Vec<String>>,
+}
+
+/// A benchmark's page: figures, then tables.
+pub fn page(title: &str, unfinished: usize, tables: &[Table], figures: &[(String, String)]) -> String {
+    let mut page = beginning(title);
+    if unfinished > 0 {
+        let _ =
+            writeln!(page, "<p class=\"warning\">{unfinished} methods on problems are not finished, and missing.</p>");
+    }
+    page.push_str(
+        "<p>First number of billed queries at which the mean gap over trials is at or below the target, with a bootstrap \
+         interval of 95%. Tuned: the best step size of a grid, for each target its own. Untuned: each method's own default. \
+         An oracle sees more than it pays for: a yardstick, which no real run can be.</p>\n",
+    );
+    for (title, svg) in figures {
+        let _ = writeln!(page, "<h2>{}</h2>\n{svg}", escaped(title));
+    }
+    for table in tables {
+        let _ = writeln!(page, "<h2>{}</h2>\n<div class=\"table\"><table>", escaped(&table.title));
+        let cells = |cells: &[String], tag: &str| -> String {
+            cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
+        };
+        let _ = writeln!(page, "<tr>{}</tr>", cells(&table.heading, "th"));
+        for line in &table.lines {
+            let _ = writeln!(page, "<tr>{}</tr>", cells(line, "td"));
+        }
+        page.push_str("</table></div>\n");
+    }
+    page + &ending()
 }
 
 fn write_section(page: &mut String, section: &Section<'_>) {

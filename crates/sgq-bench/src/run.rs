@@ -237,10 +237,11 @@ impl Cell<'_> {
             }
         };
         let curve = gap_curve(&mut *session, problem, self.experiment.budget, record);
-        let curve = curve.map_err(|error| match error {
-            SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => TrialError::Interrupted,
-            error => error.into(),
-        })?;
+        let mut curve = curve.map_err(TrialError::from_simulation)?;
+        if self.experiment.relative {
+            let start = curve.gaps[0];
+            curve.gaps.iter_mut().for_each(|gap| *gap /= start);
+        }
         if let Some(trace) = trace {
             trace.finish()?;
         }
@@ -262,6 +263,16 @@ pub struct RunError {
     /// What went wrong.
     #[source]
     pub cause: TrialError,
+}
+
+impl TrialError {
+    /// An interrupt reaches a simulation as a record that could not be kept.
+    pub(crate) fn from_simulation(error: SimulationError) -> Self {
+        match error {
+            SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => Self::Interrupted,
+            error => error.into(),
+        }
+    }
 }
 
 /// Why a trial failed.

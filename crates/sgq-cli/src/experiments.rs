@@ -11,7 +11,7 @@ use std::{
 use sgq_bench::{
     Experiment,
     certify::{self, certify},
-    experiment::{MAX_BUDGET, MAX_TRIALS},
+    experiment::{MAX_BUDGET, MAX_TRIALS, Tuning},
     output::{Folder, write_curves},
     report::{self, Section},
     run::{Control, Results, run},
@@ -34,6 +34,15 @@ pub struct Options {
     /// Threads to use; the result does not depend on it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Only these problems of the file
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    problems: Vec<String>,
+    /// Only these methods of the file
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Few trials, queries and step sizes: to see that everything works
+    #[arg(long)]
+    quick: bool,
     /// Also draw what theory guarantees, and measure how good SGQ's choices are; see `sgq certify`
     #[arg(long)]
     bounds: bool,
@@ -45,12 +54,37 @@ pub struct Options {
     pub json: bool,
 }
 
+/// Keeps what was named, and refuses a name that is not there.
+fn keep<T>(wanted: &[String], what: &str, items: &mut Vec<T>, name: impl Fn(&T) -> &String) -> Result<(), String> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
+    if let Some(unknown) = wanted.iter().find(|wanted| !items.iter().any(|item| same(name(item), wanted))) {
+        let names: Vec<&str> = items.iter().map(|item| &**name(item)).collect();
+        return Err(format!("the experiment has no {what} {unknown:?}; there are: {}", names.join(", ")));
+    }
+    items.retain(|item| wanted.iter().any(|wanted| same(name(item), wanted)));
+    Ok(())
+}
+
 impl Options {
     /// Lets the options override what the file says.
-    pub fn apply(&self, experiment: &mut Experiment) {
+    pub fn apply(&self, experiment: &mut Experiment) -> Result<(), String> {
+        if self.quick {
+            experiment.trials = experiment.trials.min(2);
+            experiment.budget = experiment.budget.min(200);
+            if let Some(tuning) = &mut experiment.tuning {
+                // A step in four octaves: to see that everything works, not to measure.
+                *tuning = Tuning { from: tuning.from.ceil(), to: tuning.to, per_octave: 1 };
+                tuning.from = tuning.from.max(tuning.to - 4.0);
+            }
+        }
         experiment.trials = self.trials.unwrap_or(experiment.trials);
         experiment.budget = self.queries.unwrap_or(experiment.budget);
         experiment.seed = self.seed.unwrap_or(experiment.seed);
+        keep(&self.problems, "problem", &mut experiment.problems, |problem| &problem.name)?;
+        keep(&self.methods, "method", &mut experiment.methods, |method| &method.name)
     }
 
     fn talks(&self) -> bool {
@@ -80,9 +114,7 @@ pub enum Files {
 impl Job<'_> {
     /// Runs the experiments, writes all files, and prints the tables.
     pub fn run(&self, experiments: Vec<Experiment>) -> Result<Outcome, Box<dyn Error>> {
-        if let Some(threads) = self.options.threads {
-            rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
-        }
+        use_threads(self.options)?;
         // First, so that a question that makes no sense is answered before anything is computed.
         let mut certificates = Vec::new();
         for experiment in &experiments {
@@ -200,8 +232,16 @@ fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<(
     terminal::say(&format!("\n  written to {}: {written}", folder.path().display()))
 }
 
+/// As many threads as were asked for.
+pub fn use_threads(options: &Options) -> Result<(), Box<dyn Error>> {
+    if let Some(threads) = options.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
+    }
+    Ok(())
+}
+
 /// A flag that Ctrl-C, or being told to terminate, sets; a second one ends the program at once.
-fn interrupt_flag() -> Result<&'static AtomicBool, ctrlc::Error> {
+pub fn interrupt_flag() -> Result<&'static AtomicBool, ctrlc::Error> {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {

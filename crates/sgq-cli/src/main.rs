@@ -1,5 +1,6 @@
 //! The command line of sgq.
 
+mod benchmark;
 mod certify;
 mod experiments;
 mod methods;

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let mut experiments = Vec::new();
     for (file, text) in files {
         let mut experiment = Experiment::from_toml(file, text)?;
-        args.options.apply(&mut experiment);
+        args.options.apply(&mut experiment)?;
         experiments.push(experiment);
     }
     let job = Job {

@@ -9,7 +9,7 @@ use std::{
 use sgq_bench::{Experiment, output::file_name};
 
 use crate::{
-    Outcome,
+    Outcome, benchmark,
     experiments::{Files, Job, Options},
 };
 
@@ -41,16 +41,14 @@ pub fn read(path: &Path) -> Result<Experiment, Box<dyn Error>> {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let mut experiment = read(&args.file)?;
-    args.options.apply(&mut experiment);
+    args.options.apply(&mut experiment)?;
     let default_out = Path::new("out").join(file_name(&experiment.name));
+    let out = args.out.as_ref().unwrap_or(&default_out);
+    if experiment.tuning.is_some() {
+        return benchmark::run(&experiment, &args.options, out);
+    }
     let title = experiment.title.clone();
-    let job = Job {
-        title: &title,
-        options: &args.options,
-        out: args.out.as_ref().unwrap_or(&default_out),
-        trace: args.trace,
-        files: Files::Curves,
-        headline_gap: None,
-    };
+    let job =
+        Job { title: &title, options: &args.options, out, trace: args.trace, files: Files::Curves, headline_gap: None };
     job.run(vec![experiment])
 }

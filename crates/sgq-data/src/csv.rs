@@ -43,6 +43,8 @@ pub struct Options {
     pub weight: Option<String>,
     /// Leaves out rows in which a value is missing; otherwise a missing value is an error.
     pub drop_missing: bool,
+    /// Leaves out features that are the same in every row that is kept; otherwise such a feature is an error.
+    pub drop_constant: bool,
     /// Brings every feature, and the target where the loss is squares or Huber's, to mean 0 and standard deviation 1.
     /// Huber's `delta` is then in standard deviations of the target.
     pub standardise: bool,
@@ -61,6 +63,7 @@ impl Options {
             features: Features::All,
             weight: None,
             drop_missing: false,
+            drop_constant: false,
             standardise: true,
             loss: Loss::Squares,
             delimiter: None,

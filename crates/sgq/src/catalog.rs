@@ -4,7 +4,9 @@ mod parts;
 
 use std::mem::discriminant;
 
-use crate::{AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, session::RestoreError};
+use crate::{
+    AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, Smoothness, session::RestoreError,
+};
 use parts::{AnyChoice, AnyUpdate};
 
 #[cfg(doc)]
@@ -171,6 +173,13 @@ impl Recipe {
         [self.choice_entry().settings, self.update_entry().settings].concat()
     }
 
+    /// Whether two runs with different seeds are the same run.
+    pub fn is_deterministic(&self) -> bool {
+        let fixed = matches!(self.choice, ChoiceKind::Cyclic | ChoiceKind::OracleEi { .. } | ChoiceKind::Projection);
+        let everybody = matches!(self.update, UpdateKind::FullGradient | UpdateKind::Lbfgs);
+        (fixed || everybody) && !matches!(self.update, UpdateKind::Loopless { .. })
+    }
+
     /// Whether the method sees more than any real run could, and so is only a yardstick.
     pub fn needs_oracle(&self) -> bool {
         matches!(self.choice, ChoiceKind::OracleEi { .. }) || self.update == UpdateKind::CurvatureAided
@@ -184,6 +193,31 @@ impl Recipe {
             (ChoiceKind::PowerOfChoice { .. }, _) => Some("losses polled, not billed"),
             (ChoiceKind::Oort, _) => Some("losses not billed"),
             _ => None,
+        }
+    }
+}
+
+impl Recipe {
+    /// A step size for when nobody has tuned one: what the method's authors, or theory where it is not absurdly careful,
+    /// suggest for these constants. `own` is f's own smoothness, `pl_constant` its μ.
+    pub fn default_step(&self, smoothness: &Smoothness, own: f64, pl_constant: Option<f64>) -> f64 {
+        use UpdateKind as U;
+        let (mean, max, users) = (smoothness.mean(), smoothness.max(), smoothness.each().len() as f64);
+        match self.update {
+            // Gower et al. 2019: 1/(2 L_max); with importance sampling the mean takes its place.
+            U::Sgd if self.choice == ChoiceKind::BySmoothness => 1.0 / (2.0 * mean),
+            U::Sgd => 1.0 / (2.0 * max),
+            U::Saga => 1.0 / (3.0 * max),
+            // SAG's theorem has 1/(16 L_max); IAG's n times less than a full gradient's.
+            U::Aggregated if self.choice == ChoiceKind::Cyclic => 1.0 / (users * own),
+            U::Aggregated => 1.0 / (16.0 * max),
+            U::DoublyAggregated => 2.0 / (max + pl_constant.unwrap_or(0.0)),
+            U::Svrg { .. } => 1.0 / (10.0 * max),
+            U::Loopless { .. } => 1.0 / (6.0 * max),
+            U::Katyusha { .. } => 1.0 / (3.0 * max),
+            U::Recursive { .. } => 1.0 / (2.0 * max),
+            U::QuasiNewton => 1.0 / max,
+            U::CurvatureAided | U::FullGradient | U::Lbfgs => 1.0 / own,
         }
     }
 }

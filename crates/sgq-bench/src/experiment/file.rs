@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::output::file_name;
 
 use super::{
-    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, open,
+    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, Tuning, data, open,
     section::{Section, Source, number, numbers, suggestion, whole},
 };
 
@@ -31,6 +31,8 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
         "step_size",
         "targets",
         "gap_axis",
+        "relative",
+        "tuning",
         "problem",
         "method",
     ])?;
@@ -45,7 +47,10 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
     let seed = section.whole("seed")?.unwrap_or(0);
     let targets = read_targets(&section)?;
     let gap_axis = read_axis(&section)?;
-    let shared_step = read_step_size(&section)?;
+    let relative = section.read("relative", "true or false", DeValue::as_bool)?.unwrap_or(false);
+    let tuning = read_tuning(&section)?;
+    // With tuning every method tries a grid of steps; until then it has some step.
+    let shared_step = read_step_size(&section)?.or(tuning.map(|_| StepSize::Constant(1.0)));
 
     let mut problems: Vec<NamedProblem> = Vec::new();
     for table in section.tables("problem")? {
@@ -73,9 +78,28 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
         seed,
         targets,
         gap_axis,
+        relative,
+        tuning,
         problems,
         methods,
     })
+}
+
+fn read_tuning(section: &Section<'_>) -> Result<Option<Tuning>, FileError> {
+    let Some(value) = section.value("tuning") else {
+        return Ok(None);
+    };
+    let wrong = || section.complain("tuning", "write it under a heading [tuning]");
+    let table = value.get_ref().as_table().ok_or_else(wrong)?;
+    let tuning = Section::new(section.source, "tuning", value.span(), table);
+    tuning.allow(&["from", "to", "per_octave"])?;
+    let from = tuning.require("from", tuning.number("from")?)?;
+    let to = tuning.require("to", tuning.number("to")?)?;
+    let per_octave = limited(&tuning, "per_octave", 16)?.unwrap_or(2) as u32;
+    if !(from < to && from >= -40.0 && to <= 40.0) {
+        return Err(tuning.complain("from", "the powers of two must rise, between -40 and 40"));
+    }
+    Ok(Some(Tuning { from, to, per_octave }))
 }
 
 /// Names stand in tables, in figures and in the names of files.
@@ -171,14 +195,18 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
 }
 
 fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
-    section.allow(&["name", "kind", "curvature", "center", "start"])?;
     check_name(section)?;
     let name = section.require("name", section.text("name")?)?;
     let kind = section.require("kind", section.text("kind")?)?;
-    if kind != "quadratic" {
-        let message = format!("there is no problem {:?}{}", kind, suggestion(kind, ["quadratic"].into_iter()));
-        return Err(section.complain("kind", message));
+    match kind {
+        "quadratic" => {}
+        "csv" | "libsvm" => return data::read_problem(section, name, kind),
+        _ => {
+            let hint = suggestion(kind, ["quadratic", "csv", "libsvm"].into_iter());
+            return Err(section.complain("kind", format!("there is no problem {kind:?}{hint}")));
+        }
     }
+    section.allow(&["name", "kind", "curvature", "center", "start"])?;
     let curvature = section.read(
         "curvature",
         "numbers (one for each user), rows of numbers, or square matrices",
@@ -189,20 +217,33 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
         rows(value).or_else(|| scalars(value))
     })?;
     let center = section.require("center", center)?;
-    let start = section.read("start", "a number or a list of numbers", |value| {
-        number(value).map(|x| vec![x]).or_else(|| numbers(value))
-    })?;
-    let start = section.require("start", start)?;
+    let start = section.require("start", read_start(section)?)?;
     let problem = curvature.into_problem(&center).map_err(|error| blame_problem(section, error))?;
+    if problem.smoothness().is_some_and(|each| each.iter().all(|l| *l == 0.0)) {
+        return Err(section.complain("curvature", "every number is 0: there is nothing to minimise"));
+    }
+    start_at(section, name, start, problem)
+}
+
+pub(super) fn read_start(section: &Section<'_>) -> Result<Option<Vec<f64>>, FileError> {
+    section.read("start", "a number or a list of numbers", |value| {
+        number(value).map(|x| vec![x]).or_else(|| numbers(value))
+    })
+}
+
+/// Checks that the problem can start there.
+pub(super) fn start_at(
+    section: &Section<'_>,
+    name: &str,
+    start: Vec<f64>,
+    problem: Box<dyn sgq::Problem + Send + Sync>,
+) -> Result<NamedProblem, FileError> {
     if start.len() != problem.dim() {
         let message = format!("{} coordinates, but the problem has dimension {}", start.len(), problem.dim());
         return Err(section.complain("start", message));
     }
     if let Some(bad) = start.iter().find(|x| !x.is_finite()) {
         return Err(section.complain("start", format!("{bad} is not finite")));
-    }
-    if problem.smoothness().is_some_and(|each| each.iter().all(|l| *l == 0.0)) {
-        return Err(section.complain("curvature", "every number is 0: there is nothing to minimise"));
     }
     if !problem.gap(&start).is_some_and(f64::is_finite) {
         return Err(section.complain("start", "the objective there is too large for a number: start closer"));

@@ -44,8 +44,12 @@ impl<'a> Drawing<'a> {
         let sorted: Vec<Vec<Point>> = figure.curves.iter().map(sorted).collect();
         let shown = || sorted.iter().flatten().filter(|point| !point.mean.is_nan());
         let horizontal = Range::horizontal(shown());
-        let vertical = Range::vertical(shown(), figure.y_range);
-        let (x_ticks, y_ticks) = (axis::linear_ticks(horizontal), axis::logarithmic_ticks(vertical));
+        let vertical = match figure.parts {
+            true => Range { low: 0.0, high: 1.0 },
+            false => Range::vertical(shown(), figure.y_range),
+        };
+        let y_ticks = if figure.parts { axis::linear_ticks(vertical) } else { axis::logarithmic_ticks(vertical) };
+        let x_ticks = axis::linear_ticks(horizontal);
 
         let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
         let tick_room = widest(&mut y_ticks.labelled.iter().map(|tick| label_width(&tick.label)));
@@ -141,6 +145,7 @@ impl<'a> Drawing<'a> {
             return None;
         }
         let place = match point.mean {
+            mean if self.figure.parts => self.vertical.place(mean),
             mean if mean <= 0.0 => 0.0,
             mean => self.vertical.logarithmic_place(mean),
         };

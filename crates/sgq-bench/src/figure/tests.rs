@@ -24,6 +24,7 @@ fn figure(curves: Vec<Curve>) -> Figure {
         y_label: "f − f*".to_owned(),
         curves,
         y_range: None,
+        parts: false,
     }
 }
 

@@ -10,8 +10,15 @@ use super::{
 use crate::{Dataset, Encoding, Feature, Level, Scaling, grouping::Grouping};
 
 pub(super) fn dataset(table: &Table, options: &Options) -> Result<Dataset, CsvError> {
-    let roles = Roles::find(table, options)?;
-    let columns = Columns::read(table, &roles, options)?;
+    let mut roles = Roles::find(table, options)?;
+    let mut columns = Columns::read(table, &roles, options)?;
+    if options.drop_constant {
+        let kept: Vec<bool> = columns.features.iter().map(|values| !values.is_constant()).collect();
+        let mut keep = kept.iter();
+        roles.features.retain(|_| keep.next().is_some_and(|kept| *kept));
+        let mut keep = kept.iter();
+        columns.features.retain(|_| keep.next().is_some_and(|kept| *kept));
+    }
     let grouping = Grouping::by_name(&columns.users, columns.user_names);
     let weights = match &columns.weights {
         Some(weights) => arranged_weights(&grouping, weights)?,
@@ -35,6 +42,15 @@ pub(super) fn dataset(table: &Table, options: &Options) -> Result<Dataset, CsvEr
     })
 }
 
+impl Values {
+    fn is_constant(&self) -> bool {
+        match self {
+            Self::Numbers(numbers) => numbers.iter().all(|number| *number == numbers[0]),
+            Self::Levels(_, names) => names.len() == 1,
+        }
+    }
+}
+
 fn arranged_weights(grouping: &Grouping, weights: &[f64]) -> Result<Vec<f64>, CsvError> {
     let weights = grouping.arranged(weights);
     for (block, name) in grouping.blocks.windows(2).zip(&grouping.names) {
@@ -55,11 +71,7 @@ fn encode_features(
     let mut constant = Vec::new();
     for (position, values) in roles.features.iter().zip(values) {
         let column = table.names[*position].clone();
-        let is_constant = match values {
-            Values::Numbers(numbers) => numbers.iter().all(|number| *number == numbers[0]),
-            Values::Levels(_, names) => names.len() == 1,
-        };
-        if is_constant {
+        if values.is_constant() {
             constant.push(column);
             continue;
         }

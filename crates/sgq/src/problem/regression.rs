@@ -38,6 +38,8 @@ pub struct Regression {
     smoothness: Vec<f64>,
     objective_smoothness: f64,
     pl_constant: Option<f64>,
+    /// The lower half of f's curvature where it is the same everywhere: squares with few enough parameters.
+    curvature: Option<Vec<f64>>,
     optimum: Optimum,
     gradient_norm_at_optimum: f64,
 }
@@ -75,6 +77,7 @@ impl Regression {
             smoothness: Vec::new(),
             objective_smoothness: 0.0,
             pl_constant: None,
+            curvature: None,
             optimum: Optimum { point: Vec::new(), value: 0.0 },
             gradient_norm_at_optimum: 0.0,
         };
@@ -167,7 +170,7 @@ impl Regression {
     }
 
     /// The smallest and the largest eigenvalue of `f`'s curvature, without the penalty.
-    fn extreme_curvatures(&self, curvatures: &[f64]) -> Result<(f64, f64), ProblemError> {
+    fn extreme_curvatures(&mut self, curvatures: &[f64]) -> Result<(f64, f64), ProblemError> {
         let dim = self.rows.dim();
         if dim > DIRECT {
             let largest = largest_eigenvalue(dim, |x, image| {
@@ -177,6 +180,9 @@ impl Regression {
             return Ok((0.0, largest));
         }
         let outer = self.mean_outer(|row| curvatures[row]);
+        if self.loss == Loss::Squares {
+            self.curvature = Some(outer.clone());
+        }
         let matrix = Mat::from_fn(dim, dim, |row, column| outer[row.max(column) * dim + row.min(column)]);
         let eigenvalues = matrix
             .self_adjoint_eigenvalues(Side::Lower)
@@ -229,8 +235,8 @@ impl Regression {
 /// Matrices up to this size are given to the eigenvalue solver; larger ones are only multiplied with.
 const DIRECT: usize = 500;
 
-/// An upper bound of the largest eigenvalue of a positive semidefinite matrix, by power iteration: the Rayleigh quotient,
-/// plus how far the last vector is from being an eigenvector.
+/// The largest eigenvalue of a positive semidefinite matrix, by power iteration: the Rayleigh quotient, plus how far the last
+/// vector is from being an eigenvector, to be on the safe side.
 fn largest_eigenvalue(dim: usize, add_product: impl Fn(&[f64], &mut [f64])) -> f64 {
     let mut x: Vec<f64> = (0..dim).map(|k| 1.0 + 0.1 * ((k * 7919 % 101) as f64 / 101.0)).collect();
     let mut bound = f64::INFINITY;
@@ -328,8 +334,14 @@ impl Oracle for Regression {
 impl Problem for Regression {
     fn user_value(&self, user: usize, point: &[f64]) -> f64 {
         let rows = self.blocks[user]..self.blocks[user + 1];
+        let shares = &self.shares[rows.clone()];
+        let penalty = 0.5 * self.l2 * kernel::norm_squared(point);
+        if self.loss == Loss::Logistic && shares.iter().all(|share| *share == shares[0]) {
+            let margins = rows.map(|row| self.targets[row] * self.rows.dot(row, point));
+            return shares[0] * loss::sum_of_logistic(margins) + penalty;
+        }
         let value = |row: usize| self.shares[row] * self.loss.value(self.rows.dot(row, point), self.targets[row]);
-        rows.map(value).sum::<f64>() + 0.5 * self.l2 * kernel::norm_squared(point)
+        rows.map(value).sum::<f64>() + penalty
     }
 
     fn smoothness(&self) -> Option<&[f64]> {
@@ -366,5 +378,20 @@ impl Problem for Regression {
 
     fn optimum(&self) -> Option<&Optimum> {
         Some(&self.optimum)
+    }
+
+    /// For squares `½ (x − x*)ᵀ ∇²f (x − x*)`, exact where subtracting two values would cancel.
+    fn gap(&self, point: &[f64]) -> Option<f64> {
+        let Some(curvature) = &self.curvature else {
+            return Some(self.value(point) - self.optimum.value);
+        };
+        let dim = point.len();
+        let offset: Vec<f64> = point.iter().zip(&self.optimum.point).map(|(x, best)| x - best).collect();
+        let row = |k: usize| {
+            let below = kernel::dot(&curvature[k * dim..][..k], &offset[..k]);
+            offset[k] * (2.0 * below + curvature[k * dim + k] * offset[k])
+        };
+        let curved: f64 = (0..dim).map(row).sum();
+        Some(0.5 * curved + 0.5 * self.l2 * kernel::norm_squared(&offset))
     }
 }

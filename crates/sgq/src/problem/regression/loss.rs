@@ -86,6 +86,22 @@ fn sigmoid(z: f64) -> f64 {
     }
 }
 
+/// `Σ ln(1 + e^{−m})` over margins `m = yz`: most of the time of a logistic value goes into logarithms, and the logarithm of
+/// a product takes the place of many.
+pub(super) fn sum_of_logistic(margins: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut product) = (0.0, 1.0f64);
+    for margin in margins {
+        // ln(1 + e^{−m}) = max(−m, 0) + ln(1 + e^{−|m|})
+        sum += (-margin).max(0.0);
+        product *= 1.0 + (-margin.abs()).exp();
+        if product > 1e200 {
+            sum += product.ln();
+            product = 1.0;
+        }
+    }
+    sum + product.ln()
+}
+
 /// `ln(1 + e^z)`, without overflow.
 fn softplus(z: f64) -> f64 {
     z.max(0.0) + (-z.abs()).exp().ln_1p()

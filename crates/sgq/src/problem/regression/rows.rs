@@ -76,6 +76,10 @@ impl Rows {
     /// `⟨row, x⟩`.
     pub fn dot(&self, row: usize, x: &[f64]) -> f64 {
         match self {
+            // Filling the lanes of the kernel does not pay for so few.
+            Self::Dense { dim, values } if *dim < 16 => {
+                values[row * dim..][..*dim].iter().zip(x).map(|(value, x)| value * x).sum()
+            }
             Self::Dense { dim, values } => kernel::dot(&values[row * dim..][..*dim], x),
             Self::Sparse { starts, columns, values, .. } => {
                 let range = starts[row]..starts[row + 1];

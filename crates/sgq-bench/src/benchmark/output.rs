@@ -1,0 +1,254 @@
+//! A benchmark's files: summary.csv, curves, heat maps, performance profiles, and a page with all of it.
+
+use std::fmt::Write as _;
+
+use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned};
+use crate::{
+    Experiment,
+    figure::{Curve, Figure, Point},
+    output::{Folder, OutputError, file_name, quoted},
+    report,
+    summary::readable,
+};
+
+/// Writes everything.
+pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
+    let rows: Vec<&Row> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
+    folder.write("summary.csv", summary_csv(&rows))?;
+    let mut sections = Vec::new();
+    for tuning in [Tuned::Tuned, Tuned::Untuned] {
+        let words = words(tuning);
+        let profile = profile(experiment, outcome, tuning);
+        sections.push((
+            format!("Performance profile, {words}"),
+            folder.write_figure(&format!("profile-{words}"), &profile)?,
+        ));
+        for &target in experiment.targets.iter().filter(|target| shown(experiment, **target)) {
+            let map = heat_map(experiment, outcome, tuning, target);
+            let svg = map.svg();
+            let name = format!("heat-{words}-{}.svg", readable(target));
+            folder.write(&name, &svg)?;
+            sections.push((map.title, svg));
+        }
+    }
+    for problem in &experiment.problems {
+        let cells = of_problem(outcome, &problem.name);
+        if cells.is_empty() {
+            continue;
+        }
+        let figure = curves(experiment, &problem.name, &cells);
+        let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
+        sections.push((figure.title, svg));
+    }
+    let tables = report_tables(experiment, outcome);
+    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections))
+}
+
+fn words(tuning: Tuned) -> &'static str {
+    match tuning {
+        Tuned::Tuned => "tuned",
+        Tuned::Untuned => "untuned",
+    }
+}
+
+/// Two heat maps are enough: the second target and the one before the last.
+fn shown(experiment: &Experiment, target: f64) -> bool {
+    let count = experiment.targets.len();
+    let places = [1.min(count - 1), count.saturating_sub(2)];
+    places.iter().any(|place| experiment.targets[*place] == target)
+}
+
+fn of_problem<'o>(outcome: &'o Outcome, problem: &str) -> Vec<&'o CellResult> {
+    outcome.cells.iter().filter(|cell| cell.rows.first().is_some_and(|row| row.problem == problem)).collect()
+}
+
+/// One method on one problem, if it is finished.
+fn cell_of<'o>(outcome: &'o Outcome, problem: &str, method: &str) -> Option<&'o CellResult> {
+    let is_it =
+        |cell: &&CellResult| cell.rows.first().is_some_and(|row| row.problem == problem && row.method == method);
+    outcome.cells.iter().find(is_it)
+}
+
+fn summary_csv(rows: &[&Row]) -> String {
+    let mut csv = "problem,method,tuning,target,queries,queries_lo,queries_hi,step_size,status\n".to_owned();
+    let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+    for row in rows {
+        let status = match row.status {
+            Status::Reached => "reached",
+            Status::NotReached => "not reached",
+            Status::Diverged => "diverged",
+        };
+        let _ = writeln!(
+            csv,
+            "{},{},{},{:?},{},{},{},{:?},{status}",
+            quoted(&row.problem),
+            quoted(&row.method),
+            words(row.tuning),
+            row.target,
+            number(row.queries),
+            number(row.queries_lo),
+            number(row.queries_hi),
+            row.step_size,
+        );
+    }
+    csv
+}
+
+/// A method's name in figures and tables.
+fn label(cell: &CellResult) -> String {
+    let name = cell.rows.first().map_or("", |row| &row.method);
+    match &cell.sees_more {
+        Some(words) => format!("{name} ({words})"),
+        None => name.to_owned(),
+    }
+}
+
+/// The queries of one line of one cell.
+fn queries(cell: &CellResult, tuning: Tuned, target: f64) -> Option<u64> {
+    cell.rows.iter().find(|row| row.tuning == tuning && row.target == target)?.queries
+}
+
+/// The fewest queries that a method which pays for what it sees needs.
+fn fewest(cells: &[&CellResult], tuning: Tuned, target: f64) -> Option<u64> {
+    cells.iter().filter(|cell| !cell.oracle).filter_map(|cell| queries(cell, tuning, target)).min()
+}
+
+fn heat_map(experiment: &Experiment, outcome: &Outcome, tuning: Tuned, target: f64) -> HeatMap {
+    let problems: Vec<String> = experiment.problems.iter().map(|problem| problem.name.clone()).collect();
+    let rows = experiment.methods.iter().map(|method| {
+        let ratio = |problem: &String| {
+            let best = fewest(&of_problem(outcome, problem), tuning, target)?.max(1);
+            let cell = cell_of(outcome, problem, &method.name)?;
+            Some(queries(cell, tuning, target)? as f64 / best as f64)
+        };
+        let cell = problems.iter().find_map(|problem| cell_of(outcome, problem, &method.name));
+        (cell.map_or(method.name.clone(), label), problems.iter().map(ratio).collect())
+    });
+    HeatMap {
+        title: format!(
+            "Queries to a gap of {}, {}, over the fewest of any method that pays",
+            readable(target),
+            words(tuning)
+        ),
+        rows: rows.collect(),
+        problems,
+    }
+}
+
+/// Dolan & Moré's profile: for each method, on which part of all problems and targets it needs at most so many times the
+/// fewest queries.
+fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure {
+    let mut curves = Vec::new();
+    for method in &experiment.methods {
+        let mut ratios = Vec::new();
+        let mut instances = 0;
+        let mut first = None;
+        for problem in &experiment.problems {
+            for &target in &experiment.targets {
+                let Some(best) = fewest(&of_problem(outcome, &problem.name), tuning, target) else {
+                    continue;
+                };
+                instances += 1;
+                let cell = cell_of(outcome, &problem.name, &method.name);
+                first = first.or(cell);
+                ratios.extend(
+                    cell.and_then(|cell| queries(cell, tuning, target))
+                        .map(|queries| (queries.max(1) as f64 / best.max(1) as f64).log2()),
+                );
+            }
+        }
+        let Some(cell) = first else {
+            continue;
+        };
+        ratios.sort_by(f64::total_cmp);
+        let part =
+            |ratio: f64| ratios.iter().filter(|other| **other <= ratio + 1e-12).count() as f64 / f64::from(instances);
+        let places = (0..=200).map(|k| 5.0 * f64::from(k) / 200.0);
+        curves.push(Curve {
+            label: label(cell),
+            points: places.map(|x| Point { x, mean: part(x), error: f64::NAN }).collect(),
+            dashed: cell.oracle,
+            companion_of: None,
+        });
+    }
+    Figure {
+        title: format!("Performance profile, step sizes {}", words(tuning)),
+        x_label: "queries over the fewest of any method that pays, as a power of 2".into(),
+        y_label: "part of all problems and targets".into(),
+        curves,
+        y_range: None,
+        parts: true,
+    }
+}
+
+fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figure {
+    let curves = cells.iter().map(|cell| {
+        let points = cell.curve.iter().zip(&cell.curve_error).enumerate();
+        Curve {
+            label: label(cell),
+            points: points
+                .map(|(queries, (mean, error))| Point {
+                    x: queries as f64,
+                    mean: mean.unwrap_or(f64::INFINITY),
+                    error: error.unwrap_or(f64::NAN),
+                })
+                .collect(),
+            dashed: cell.oracle,
+            companion_of: None,
+        }
+    });
+    let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
+    Figure {
+        title: format!("{problem}: each method with the step that is best for the target in the middle"),
+        x_label: "queries".into(),
+        y_label: format!(
+            "{}gap, mean of {} trials",
+            if experiment.relative { "relative " } else { "" },
+            experiment.trials
+        ),
+        curves: curves.collect(),
+        y_range: experiment.gap_axis.or(experiment.relative.then_some((0.1 * smallest, 3.0))),
+        parts: false,
+    }
+}
+
+/// A table for each problem: queries to each target, tuned and untuned.
+pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::Table> {
+    let mut tables = Vec::new();
+    for tuning in [Tuned::Tuned, Tuned::Untuned] {
+        for problem in &experiment.problems {
+            let cells = of_problem(outcome, &problem.name);
+            let lines = cells.iter().map(|cell| {
+                let mut line = vec![label(cell)];
+                line.extend(experiment.targets.iter().map(|target| {
+                    let row = cell.rows.iter().find(|row| row.tuning == tuning && row.target == *target);
+                    row.map_or(String::new(), entry)
+                }));
+                line
+            });
+            let mut heading = vec!["queries to a gap of".to_owned()];
+            heading.extend(experiment.targets.iter().map(|target| readable(*target)));
+            tables.push(report::Table {
+                title: format!("{}, step sizes {}", problem.name, words(tuning)),
+                heading,
+                lines: lines.collect(),
+            });
+        }
+    }
+    tables
+}
+
+/// `83 (80–91)`, or why not.
+fn entry(row: &Row) -> String {
+    match (row.queries, row.status) {
+        (Some(queries), _) => {
+            let end = |end: Option<u64>| end.map_or("…".to_owned(), |end| end.to_string());
+            match (row.queries_lo, row.queries_hi) {
+                (low, high) if low == high && low == Some(queries) => queries.to_string(),
+                (low, high) => format!("{queries} ({}–{})", end(low), end(high)),
+            }
+        }
+        (None, Status::Diverged) => "diverged".into(),
+        (None, _) => "–".into(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Problems made of users' data.
+
+use std::path::Path;
+
+use sgq::problem::Loss;
+use sgq_data::{
+    Dataset,
+    csv::{self, Features},
+    libsvm::{self, Users},
+};
+use toml::de::DeValue;
+
+use super::{
+    FileError, NamedProblem,
+    file::{read_start, start_at},
+    section::{Section, suggestion},
+};
+
+/// A regression on a file, whose path counts from where the experiment's own file is.
+pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Result<NamedProblem, FileError> {
+    let loss = read_loss(section)?;
+    let (data, loss) = if kind == "csv" {
+        section.allow(&[
+            "name",
+            "kind",
+            "start",
+            "file",
+            "loss",
+            "delta",
+            "l2",
+            "user",
+            "target",
+            "features",
+            "exclude",
+            "weight",
+            "drop_missing",
+            "drop_constant",
+            "standardise",
+        ])?;
+        let loss = section.require("loss", loss)?;
+        (read_csv(section, loss)?, loss)
+    } else {
+        section.allow(&["name", "kind", "start", "file", "loss", "delta", "l2", "users", "intercept"])?;
+        let data = read_libsvm(section, loss)?;
+        let guess = match data.target {
+            sgq_data::Target::Levels { .. } => Loss::Logistic,
+            _ => Loss::Squares,
+        };
+        (data, loss.unwrap_or(guess))
+    };
+    let l2 = section.number("l2")?.unwrap_or(0.01);
+    let problem = data.regression(loss, l2).map_err(|error| section.complain("file", error))?;
+    let start = match read_start(section)? {
+        Some(start) if start.len() == 1 => vec![start[0]; data.column_names.len()],
+        Some(start) => start,
+        None => vec![0.0; data.column_names.len()],
+    };
+    start_at(section, name, start, Box::new(problem))
+}
+
+fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, FileError> {
+    const LOSSES: [&str; 4] = ["squares", "logistic", "poisson", "huber"];
+    Ok(Some(match section.text("loss")? {
+        None => return Ok(None),
+        Some("squares") => Loss::Squares,
+        Some("logistic") => Loss::Logistic,
+        Some("poisson") => Loss::Poisson,
+        Some("huber") => Loss::Huber { delta: section.number("delta")?.unwrap_or(1.35) },
+        Some(other) => {
+            let hint = suggestion(other, LOSSES.into_iter());
+            return Err(section.complain("loss", format!("there is no loss {other:?}{hint}")));
+        }
+    }))
+}
+
+fn read_csv(section: &Section<'_>, loss: Loss) -> Result<Dataset, FileError> {
+    let (only, except) = (names(section, "features")?, names(section, "exclude")?);
+    let features = match (only, except) {
+        (Some(_), Some(_)) => return Err(section.complain("exclude", "give either `features` or `exclude`")),
+        (Some(only), None) => Features::Only(only),
+        (None, Some(except)) => Features::Except(except),
+        (None, None) => Features::All,
+    };
+    let user = section.require("user", section.text("user")?)?;
+    let target = section.require("target", section.text("target")?)?;
+    let options = csv::Options {
+        features,
+        weight: section.text("weight")?.map(str::to_owned),
+        drop_missing: switch(section, "drop_missing")?.unwrap_or(false),
+        drop_constant: switch(section, "drop_constant")?.unwrap_or(false),
+        standardise: switch(section, "standardise")?.unwrap_or(true),
+        loss,
+        ..csv::Options::new(user, target)
+    };
+    csv::read(path(section)?, &options).map_err(|error| section.complain("file", error))
+}
+
+fn read_libsvm(section: &Section<'_>, loss: Option<Loss>) -> Result<Dataset, FileError> {
+    let users = section.require("users", section.value("users"))?;
+    let users = match users.get_ref() {
+        DeValue::String(text) if text == "qid" => Users::Qid,
+        DeValue::String(text) if text == "rows" => Users::EachRow,
+        value => match super::section::whole(value).and_then(|count| usize::try_from(count).ok()) {
+            Some(count) => Users::Blocks(count),
+            None => return Err(section.complain("users", "expected \"qid\", \"rows\" or a number of blocks")),
+        },
+    };
+    let intercept = switch(section, "intercept")?.unwrap_or(true);
+    let options = libsvm::Options { loss, intercept, ..libsvm::Options::new(users) };
+    libsvm::read(path(section)?, &options).map_err(|error| section.complain("file", error))
+}
+
+fn path(section: &Section<'_>) -> Result<std::path::PathBuf, FileError> {
+    let file = section.require("file", section.text("file")?)?;
+    let folder = Path::new(section.source.file).parent().unwrap_or(Path::new(""));
+    let path = folder.join(file);
+    if !path.exists() {
+        let hint = "the data sets of the suite are made by `python3 scripts/datasets.py`";
+        return Err(section.complain("file", format!("there is no file {}; {hint}", path.display())));
+    }
+    Ok(path)
+}
+
+fn names(section: &Section<'_>, key: &'static str) -> Result<Option<Vec<String>>, FileError> {
+    section.read(key, "a list of names", |value| {
+        let items = value.as_array()?.iter();
+        items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+    })
+}
+
+fn switch(section: &Section<'_>, key: &'static str) -> Result<Option<bool>, FileError> {
+    section.read(key, "true or false", DeValue::as_bool)
+}
