@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
 
 mod bad_input;
+mod benchmark;
 mod certify;
 mod early_ends;
 mod reproduce;
@@ -64,6 +65,10 @@ fn every_experiment_in_the_repository_runs() {
     let mut count = 0;
     for entry in fs::read_dir(root().join("experiments")).unwrap() {
         let file = entry.unwrap().path();
+        // The benchmark needs data; it has a test of its own.
+        if file.ends_with("grouped.toml") {
+            continue;
+        }
         succeeds(place.path(), &["run", file.to_str().unwrap(), "--trials", "2", "--queries", "30", "--out", "quick"]);
         count += 1;
     }

@@ -1,0 +1,142 @@
+//! `sgq run` on an experiment with tuning: the benchmark, in its quick mode, on data made up here.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use tempfile::{TempDir, tempdir};
+
+use crate::{read_text, refuses, root, succeeds};
+
+/// The suite as it stands in the repository, beside small data of the same shape: six users, two features.
+fn suite() -> TempDir {
+    let place = tempdir().unwrap();
+    let text = read_text(root().join("experiments/grouped.toml"));
+    for folder in ["experiments", "data"] {
+        fs::create_dir(place.path().join(folder)).unwrap();
+    }
+    let value = |block: &str, key: &str| {
+        let line = block.lines().find(|line| line.starts_with(&format!("{key} = ")));
+        line.unwrap_or_else(|| panic!("{key} in {block}")).split('"').nth(1).unwrap().to_owned()
+    };
+    for (number, block) in text.split("[[problem]]").skip(1).enumerate() {
+        let (user, target, loss) = (value(block, "user"), value(block, "target"), value(block, "loss"));
+        let mut csv = format!("{user},{target},one,two\n");
+        for row in 0..36 {
+            let (one, two) = ((row * 7 + number) % 11, (row * 5 + 3 * number) % 13);
+            let noise = (row * 29 + number * 17) % 10;
+            let y = match &*loss {
+                "logistic" => usize::from(one + noise > 9),
+                "poisson" => (one + two + noise) / 8,
+                _ => 3 * one + two + noise,
+            };
+            csv += &format!("u{},{y},{one},{two}\n", row % 6);
+        }
+        let file = value(block, "file");
+        fs::write(place.path().join("experiments").join(&file), csv).unwrap();
+    }
+    fs::write(place.path().join("experiments/grouped.toml"), text).unwrap();
+    place
+}
+
+fn cells(folder: &Path) -> BTreeSet<String> {
+    let names = fs::read_dir(folder.join("cells")).unwrap();
+    names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn the_suite_runs_in_its_quick_mode() {
+    let place = suite();
+    let run = |more: &[&str]| succeeds(place.path(), &[&["run", "experiments/grouped.toml", "--quick"], more].concat());
+    // A part first: what it finished is not done again.
+    run(&["--problems", "exam", "--methods", "SAGA,iag"]);
+    let out = place.path().join("out/grouped");
+    let first = cells(&out);
+    assert_eq!(first.len(), 2);
+    let marked = out.join("cells").join(first.first().unwrap());
+    let text = read_text(&marked).replace("\"step_size\":", "\"step_size\": ");
+    fs::write(&marked, &text).unwrap();
+
+    let stdout = run(&[]);
+    assert!(cells(&out).is_superset(&first));
+    assert_eq!(read_text(&marked), text, "a finished cell is left alone");
+    let summary = read_text(out.join("summary.csv"));
+    let mut lines = summary.lines();
+    let heading = "problem,method,tuning,target,queries,queries_lo,queries_hi,step_size,status";
+    assert_eq!(lines.next(), Some(heading));
+    let experiment = read_text(root().join("experiments/grouped.toml"));
+    let count = |what: &str| experiment.matches(what).count();
+    assert_eq!(lines.clone().count(), count("[[problem]]") * count("[[method]]") * 2 * 5);
+    let mut reached = 0;
+    for line in lines {
+        // Names may have a comma in them: count from the end.
+        let cells: Vec<&str> = line.rsplitn(8, ',').collect();
+        let (status, step, high, low, queries) = (cells[0], cells[1], cells[2], cells[3], cells[4]);
+        assert!(["reached", "not reached", "diverged"].contains(&status), "{line}");
+        assert_eq!(status == "reached", !queries.is_empty(), "{line}");
+        if let (Ok(low), Ok(queries), Ok(high)) = (low.parse::<u64>(), queries.parse::<u64>(), high.parse::<u64>()) {
+            assert!(low <= high && queries <= 200, "{line}");
+            reached += 1;
+        }
+        assert!(step.parse::<f64>().unwrap() > 0.0, "{line}");
+    }
+    assert!(reached > 500, "{reached}");
+    for file in ["report.html", "profile-tuned.svg", "profile-untuned.png", "heat-tuned-0.1.svg", "curves-medpar.svg"] {
+        assert!(out.join(file).exists(), "{file}");
+    }
+    assert!(stdout.contains("exam, step sizes tuned") && stdout.contains("OGQ (oracle, looks not billed)"), "{stdout}");
+
+    // Once more: nothing is computed, and the bytes are the same, on one thread too.
+    let before = read_text(out.join("report.html"));
+    run(&["--threads", "1"]);
+    assert_eq!(read_text(out.join("summary.csv")), summary);
+    assert_eq!(read_text(out.join("report.html")), before);
+    fs::remove_dir_all(out.join("cells")).unwrap();
+    run(&["--threads", "1", "--problems", "medpar"]);
+    let medpar = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("medpar")).map(str::to_owned).collect()
+    };
+    assert_eq!(medpar(&read_text(out.join("summary.csv"))), medpar(&summary));
+}
+
+#[test]
+fn names_and_files_that_are_not_there_are_named() {
+    let place = suite();
+    let run = ["run", "experiments/grouped.toml", "--quick"];
+    let message = refuses(place.path(), &[&run[..], &["--methods", "saga,adam"]].concat());
+    assert!(message.contains("the experiment has no method \"adam\"; there are: SGD, shuffled SGD"), "{message}");
+    let message = refuses(place.path(), &[&run[..], &["--problems", "moon"]].concat());
+    assert!(message.contains("the experiment has no problem \"moon\"; there are: exam"), "{message}");
+    fs::remove_file(place.path().join("data/exam.csv")).unwrap();
+    let message = refuses(place.path(), &run);
+    assert!(message.contains("grouped.toml:") && message.contains("python3 scripts/datasets.py"), "{message}");
+
+    let head = "budget = 9\ntrials = 1\nstep_size = 0.1\n[[problem]]\nname = \"p\"\n";
+    let tail = "[[method]]\nmethod = \"sgd\"\n";
+    fs::write(place.path().join("d.csv"), "who,y,x\na,1,2\na,2,5\nb,4,3\n").unwrap();
+    fs::write(place.path().join("d.svm"), "1 1:2 3:1\n-1 2:1\n1 1:1\n").unwrap();
+    for (problem, expected) in [
+        ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"whom\"\ntarget = \"y\"\nloss = \"squares\"\n", "\"who\""),
+        ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"square\"\n", "squares"),
+        ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\n", "has no `loss`"),
+        (
+            "kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"squares\"\nfeature = 1\n",
+            "features",
+        ),
+        ("kind = \"csvs\"\n", "did you mean \"csv\"?"),
+        ("kind = \"libsvm\"\nfile = \"d.svm\"\nusers = \"all\"\n", "expected \"qid\", \"rows\" or a number"),
+        ("kind = \"libsvm\"\nfile = \"d.svm\"\nusers = 9\n", "d.svm"),
+    ] {
+        fs::write(place.path().join("x.toml"), format!("{head}{problem}{tail}")).unwrap();
+        let message = refuses(place.path(), &["run", "x.toml"]);
+        assert!(message.contains(expected) && message.contains("x.toml:"), "{expected}: {message}");
+    }
+    // And what is right runs, relative gaps and all.
+    for problem in [
+        "kind = \"libsvm\"\nfile = \"d.svm\"\nusers = \"rows\"\n",
+        "kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"huber\"\ndelta = 0.5\n",
+    ] {
+        fs::write(place.path().join("x.toml"), format!("relative = true\n{head}{problem}{tail}")).unwrap();
+        succeeds(place.path(), &["run", "x.toml", "--out", "x"]);
+        let csv = read_text(place.path().join("x/curves.csv"));
+        assert_eq!(csv.lines().nth(1), Some("p,sgd,0,1.0,NaN"));
+    }
+}
