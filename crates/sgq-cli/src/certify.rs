@@ -49,6 +49,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let experiment = run::read(&args.file)?;
+    if experiment.tuning.is_some() {
+        return Err(
+            "the experiment tunes its step sizes, and theory is about one: certify a file without [tuning]".into()
+        );
+    }
     let options = Options { region: args.region.clone(), samples: args.samples as usize, seed: args.seed };
     let certificates = certify(&experiment, &options)?;
     if args.json {

@@ -45,7 +45,7 @@ pub struct Options {
     quick: bool,
     /// Also draw what theory guarantees, and measure how good SGQ's choices are; see `sgq certify`
     #[arg(long)]
-    bounds: bool,
+    pub bounds: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
     pub quiet: bool,

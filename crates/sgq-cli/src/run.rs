@@ -45,6 +45,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let default_out = Path::new("out").join(file_name(&experiment.name));
     let out = args.out.as_ref().unwrap_or(&default_out);
     if experiment.tuning.is_some() {
+        if args.trace || args.options.bounds {
+            return Err("--trace and --bounds are for experiments without [tuning]".into());
+        }
         return benchmark::run(&experiment, &args.options, out);
     }
     let title = experiment.title.clone();

@@ -105,6 +105,10 @@ fn names_and_files_that_are_not_there_are_named() {
     assert!(message.contains("the experiment has no method \"adam\"; there are: SGD, shuffled SGD"), "{message}");
     let message = refuses(place.path(), &[&run[..], &["--problems", "moon"]].concat());
     assert!(message.contains("the experiment has no problem \"moon\"; there are: exam"), "{message}");
+    for option in ["--trace", "--bounds"] {
+        assert!(refuses(place.path(), &[&run[..], &[option]].concat()).contains("without [tuning]"));
+    }
+    assert!(refuses(place.path(), &["certify", "experiments/grouped.toml"]).contains("without [tuning]"));
     fs::remove_file(place.path().join("data/exam.csv")).unwrap();
     let message = refuses(place.path(), &run);
     assert!(message.contains("grouped.toml:") && message.contains("python3 scripts/datasets.py"), "{message}");
