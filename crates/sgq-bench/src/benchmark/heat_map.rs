@@ -13,7 +13,7 @@ pub struct HeatMap {
 }
 
 const CELL: (f64, f64) = (92.0, 24.0);
-const NAMES: f64 = 250.0;
+const NAMES: f64 = 310.0;
 const TOP: f64 = 118.0;
 
 impl HeatMap {
