@@ -201,7 +201,7 @@ fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<(
 }
 
 /// A flag that Ctrl-C, or being told to terminate, sets; a second one ends the program at once.
-fn interrupt_flag() -> Result<&'static AtomicBool, ctrlc::Error> {
+pub fn interrupt_flag() -> Result<&'static AtomicBool, ctrlc::Error> {
     static INTERRUPTED: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
