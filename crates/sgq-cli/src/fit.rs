@@ -25,7 +25,7 @@ use crate::{
     terminal,
 };
 use asking::{Run, ask_users};
-use options::{ChosenLoss, DataOptions, FitError, MethodOptions};
+use options::{ChosenLoss, DataOptions, FitError, MethodOptions, explore};
 use report::{Report, SettingsReport};
 use step::{StepRule, auto_step};
 
@@ -39,9 +39,9 @@ use step::{StepRule, auto_step};
     allow_negative_numbers = true,
     after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
                   `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
-                  Why saga by default: with its step size from theory it comes as close to the optimum as the budget \
-                  allows,\nwithout tuning. sgd, shuffled-sgd and sgq begin faster or choose better on few users, but with \
-                  a constant step\nthey stay at a distance; see docs/fit.md.\n\nCtrl-C keeps what was reached, marked as \
+                  Why saga by default: its step size comes from theory, nothing is to be tuned, and it converges to \
+                  the optimum\nitself. sgq does well on a handful of users and badly on many; shuffled-sgd begins sooner, \
+                  and stays at a distance.\ndocs/fit.md compares them.\n\nCtrl-C keeps what was reached, marked as \
                   interrupted. The same seed gives the same bytes."
 )]
 pub struct Args {
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         step_size_rule: step_rule,
         budget,
         target_gap: args.method.target_gap,
-        p: args.method.explore(&entry.recipe),
+        p: explore(&entry.recipe),
         seed: args.method.seed,
         standardised: !args.data.no_standardise,
     };

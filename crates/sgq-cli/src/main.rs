@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
     name = "sgq",
     version,
     arg_required_else_help = true,
-    after_help = "Examples:\n  sgq fit patients.csv --user hospital --target died\n  sgq reproduce --out out/paper"
+    after_help = "Example:\n  sgq reproduce --out out/paper\n  sgq fit patients.csv --user hospital --target died"
 )]
 struct Cli {
     #[command(subcommand)]

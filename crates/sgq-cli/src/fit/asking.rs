@@ -79,7 +79,7 @@ pub fn ask_users(
             break End::Stopped(StopReason::Diverged { steps: session.steps() });
         }
         session.tell(query.ticket, &gradient)?;
-        if session.queries() % every == 0 {
+        if session.queries().is_multiple_of(every) {
             gaps.push((session.queries(), gap_at(session.point())?));
         }
         if !bar.is_hidden() {

@@ -61,7 +61,7 @@ pub struct MethodOptions {
     #[arg(long, value_name = "SIZE", default_value = "auto")]
     pub step_size: StepRule,
     /// Stop after that many queries [default: 500, or 10 for each user where that is more]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_BUDGET))]
+    #[arg(long, value_name = "N", value_parser = parse_budget)]
     pub budget: Option<u64>,
     /// Stop once the gap is this part of the gap at the start, such as 0.01 (diagnostic: a real run cannot see it)
     #[arg(long, value_name = "PART", value_parser = parse_positive)]
@@ -129,13 +129,13 @@ impl MethodOptions {
         }
         Ok(entry)
     }
+}
 
-    /// The exploration probability of a method that has one.
-    pub fn explore(&self, recipe: &Recipe) -> Option<f64> {
-        match recipe.choice {
-            ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
-            _ => None,
-        }
+/// The exploration probability of a method that has one.
+pub fn explore(recipe: &Recipe) -> Option<f64> {
+    match recipe.choice {
+        ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
+        _ => None,
     }
 }
 
@@ -158,7 +158,7 @@ impl ChosenLoss {
 }
 
 fn parse_loss(text: &str) -> Result<Loss, String> {
-    // With Huber's own 1.345 standard deviations, normal errors cost 5% more rows than squares would need.
+    // Huber's usual 1.345, though of the target's standard deviation, which is known before the residuals' is.
     let name = text.to_lowercase();
     match (&*name, name.strip_prefix("huber:")) {
         ("squares", _) => Ok(Loss::Squares),
@@ -176,6 +176,11 @@ fn parse_loss(text: &str) -> Result<Loss, String> {
 fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
     number.ok_or_else(|| "expected a positive number".to_owned())
+}
+
+fn parse_budget(text: &str) -> Result<u64, String> {
+    let queries = text.parse().ok().filter(|queries| (1..=MAX_BUDGET).contains(queries));
+    queries.ok_or_else(|| format!("expected a whole number from 1 to {MAX_BUDGET}"))
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {
