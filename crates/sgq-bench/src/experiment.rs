@@ -6,7 +6,7 @@ mod section;
 
 use sgq::{AskTell, Problem, Settings, SettingsError, Sight, StepSize, catalog::Recipe, random::derive_seed};
 
-pub use section::FileError;
+pub use section::{FileError, suggestion};
 
 /// The most queries a trial may have: enough for any curve that can be looked at.
 pub const MAX_BUDGET: u64 = 10_000_000;

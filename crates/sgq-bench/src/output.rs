@@ -162,7 +162,8 @@ fn name_columns(row: &MethodResult, with_problem: bool) -> String {
     format!("{problem}{},", quoted(&row.method))
 }
 
-pub(crate) fn quoted(text: &str) -> String {
+/// A text as a field of a CSV file, in quotes where it needs them.
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 

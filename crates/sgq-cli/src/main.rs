@@ -3,7 +3,10 @@
 mod benchmark;
 mod certify;
 mod experiments;
+mod fit;
 mod methods;
+mod model;
+mod predict;
 mod reproduce;
 mod run;
 mod terminal;
@@ -18,7 +21,7 @@ use clap::{Parser, Subcommand};
     name = "sgq",
     version,
     arg_required_else_help = true,
-    after_help = "Example:\n  sgq reproduce --out out/paper"
+    after_help = "Example:\n  sgq reproduce --out out/paper\n  sgq fit patients.csv --user hospital --target died"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -27,6 +30,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Fit(Box<fit::Args>),
+    Predict(predict::Args),
     Reproduce(reproduce::Args),
     Run(run::Args),
     Certify(certify::Args),
@@ -42,6 +47,8 @@ enum Outcome {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Fit(args) => fit::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Certify(args) => certify::run(&args),

@@ -27,20 +27,32 @@ pub fn complain(text: &str) {
 /// A progress bar over the trials of an experiment; none where nobody is watching.
 pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBar {
     let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
+    let bar = bar(runs * experiment.trials, "{percent:>3}%  {seconds}", hidden);
+    bar.set_prefix(format!(
+        "{name:<10} {} × {}",
+        counted(experiment.methods.len() as u64, "method"),
+        counted(experiment.trials, "trial")
+    ));
+    bar
+}
+
+/// A progress bar over the queries of one run, with room for a message; none where nobody is watching.
+pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
+    let bar = bar(budget, "{pos} of {len} queries  {msg}  {seconds}", hidden);
+    bar.set_prefix(name.to_owned());
+    bar
+}
+
+fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(runs * experiment.trials), target);
-    let style = ProgressStyle::with_template("  {prefix}  {bar:24} {percent:>3}%  {seconds}")
+    let bar = ProgressBar::with_draw_target(Some(length), target);
+    let style = ProgressStyle::with_template(&format!("  {{prefix}}  {{bar:24}} {after}"))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("━━╌")
         .with_key("seconds", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
             let _ = write!(out, "{:.1} s", state.elapsed().as_secs_f64());
         });
     bar.set_style(style);
-    bar.set_prefix(format!(
-        "{name:<10} {} × {}",
-        counted(experiment.methods.len() as u64, "method"),
-        counted(experiment.trials, "trial")
-    ));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }

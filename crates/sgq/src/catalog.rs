@@ -200,28 +200,39 @@ impl Recipe {
     }
 }
 
+/// A step size for when nobody has tuned one, and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DefaultStep {
+    /// The step.
+    pub size: f64,
+    /// How it is computed: `L` is f's own smoothness.
+    pub formula: &'static str,
+}
+
 impl Recipe {
-    /// A step size for when nobody has tuned one: what the method's authors, or theory where it is not absurdly careful,
-    /// suggest for these constants. `own` is f's own smoothness, `pl_constant` its μ.
-    pub fn default_step(&self, smoothness: &Smoothness, own: f64, pl_constant: Option<f64>) -> f64 {
+    /// What the method's authors suggest, where that is of use in practice. The paper's theorems bound the steps of SGD, OGQ
+    /// and SGQ by `μ / (2 L L_max)` and less, which is far too careful on real data.
+    pub fn default_step(&self, smoothness: &Smoothness, pl_constant: Option<f64>) -> DefaultStep {
         use UpdateKind as U;
         let (mean, max, users) = (smoothness.mean(), smoothness.max(), smoothness.each().len() as f64);
-        match self.update {
-            // Gower et al. 2019: 1/(2 L_max); with importance sampling the mean takes its place.
-            U::Sgd if self.choice == ChoiceKind::BySmoothness => 1.0 / (2.0 * mean),
-            U::Sgd => 1.0 / (2.0 * max),
-            U::Saga => 1.0 / (3.0 * max),
-            // SAG's theorem has 1/(16 L_max); IAG's n times less than a full gradient's.
-            U::Aggregated if self.choice == ChoiceKind::Cyclic => 1.0 / (users * own),
-            U::Aggregated => 1.0 / (16.0 * max),
-            U::DoublyAggregated => 2.0 / (max + pl_constant.unwrap_or(0.0)),
-            U::Svrg { .. } => 1.0 / (10.0 * max),
-            U::Loopless { .. } => 1.0 / (6.0 * max),
-            U::Katyusha { .. } => 1.0 / (3.0 * max),
-            U::Recursive { .. } => 1.0 / (2.0 * max),
-            U::QuasiNewton => 1.0 / max,
-            U::CurvatureAided | U::FullGradient | U::Lbfgs => 1.0 / own,
-        }
+        let own = smoothness.objective().unwrap_or(mean);
+        let (formula, size) = match self.update {
+            // Gower et al. 2019; with importance sampling the mean takes the maximum's place.
+            U::Sgd if self.choice == ChoiceKind::BySmoothness => ("1/(2 mean L_i)", 1.0 / (2.0 * mean)),
+            U::Sgd => ("1/(2 L_max)", 1.0 / (2.0 * max)),
+            U::Saga | U::Katyusha { .. } => ("1/(3 L_max)", 1.0 / (3.0 * max)),
+            U::Aggregated if self.choice != ChoiceKind::Cyclic => ("1/(16 L_max)", 1.0 / (16.0 * max)),
+            // Gradients up to n steps old act like a delay.
+            U::Aggregated => ("1/(n L)", 1.0 / (users * own)),
+            U::DoublyAggregated => ("2/(L_max + μ)", 2.0 / (max + pl_constant.unwrap_or(0.0))),
+            U::Svrg { .. } => ("1/(10 L_max)", 1.0 / (10.0 * max)),
+            U::Loopless { .. } => ("1/(6 L_max)", 1.0 / (6.0 * max)),
+            U::Recursive { .. } => ("1/(2 L_max)", 1.0 / (2.0 * max)),
+            // IQN's first curvature.
+            U::QuasiNewton => ("1/L_max", 1.0 / max),
+            U::CurvatureAided | U::FullGradient | U::Lbfgs => ("1/L", 1.0 / own),
+        };
+        DefaultStep { size, formula }
     }
 }
 

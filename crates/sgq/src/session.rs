@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{
     Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Reply, Scene, Smoothness, Step, Update,
-    random::Fingerprint, step_size::Schedule, theory::Theorem,
+    kernel, random::Fingerprint, step_size::Schedule, theory::Theorem,
 };
 
 pub use ask_tell::AskTell;
@@ -336,6 +336,12 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// What is believed of the users.
     pub fn belief(&self) -> &B {
         &self.state.belief
+    }
+
+    /// `‖ḡ‖`, the norm of the belief's estimate of `∇f`, once it has one. It is made of answers that were paid for, so a real
+    /// run can watch it.
+    pub fn surrogate_gradient_norm(&self) -> Option<f64> {
+        self.state.belief.surrogate_gradient().map(kernel::norm)
     }
 
     pub(crate) fn choice(&self) -> &C {

@@ -149,7 +149,7 @@ impl Smoothness {
     }
 
     /// Adds what is known of `f` itself; it must be positive, and is at most the mean.
-    pub(crate) fn with_objective(mut self, objective: Option<f64>) -> Result<Self, SettingsError> {
+    pub fn with_objective(mut self, objective: Option<f64>) -> Result<Self, SettingsError> {
         if let Some(value) = objective.filter(|value| !(*value > 0.0 && *value <= self.mean * (1.0 + 1e-9))) {
             return Err(SettingsError::ObjectiveSmoothness { value, mean: self.mean });
         }

@@ -75,11 +75,9 @@ impl Cell<'_> {
     fn default_step(&self) -> f64 {
         let problem = &*self.problem.problem;
         let each = problem.smoothness().map(<[f64]>::to_vec).unwrap_or_default();
-        match Smoothness::new(each, problem.users()) {
-            Ok(smoothness) => {
-                let own = problem.objective_smoothness().unwrap_or(smoothness.mean());
-                self.method.recipe.default_step(&smoothness, own, problem.pl_constant())
-            }
+        let smoothness = Smoothness::new(each, problem.users());
+        match smoothness.and_then(|it| it.with_objective(problem.objective_smoothness())) {
+            Ok(smoothness) => self.method.recipe.default_step(&smoothness, problem.pl_constant()).size,
             // A problem that does not know its smoothness has no default; one is as good as another.
             Err(_) => 1.0,
         }

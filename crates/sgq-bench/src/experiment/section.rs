@@ -162,7 +162,7 @@ impl<'a> Section<'a> {
 }
 
 /// `; did you mean "…"?`, or the names there are.
-pub(super) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> String {
+pub fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.collect();
     // Room for one slip, or one in three letters.
     let slips = (wrong.chars().count() / 3).max(1);

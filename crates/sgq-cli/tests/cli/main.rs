@@ -6,6 +6,7 @@ mod bad_input;
 mod benchmark;
 mod certify;
 mod early_ends;
+mod fit;
 mod reproduce;
 
 use std::{
@@ -183,11 +184,12 @@ fn divergence_is_said_and_not_hidden() {
 #[test]
 fn every_command_explains_itself() {
     let place = tempdir().unwrap();
-    for command in [&["--help"][..], &["reproduce", "--help"], &["run", "--help"], &["methods", "--help"]] {
-        let help = succeeds(place.path(), command);
-        assert!(help.contains("Example:\n  sgq "), "{command:?}: {help}");
+    for command in ["", "reproduce", "run", "methods", "fit", "predict"] {
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let help = succeeds(place.path(), &arguments);
+        assert!(help.contains("Example:\n  sgq "), "{command}: {help}");
     }
-    for command in ["reproduce", "run", "methods"] {
+    for command in ["reproduce", "run", "methods", "fit"] {
         let help = succeeds(place.path(), &[command, "--help"]);
         assert!(help.contains("--quiet") && help.contains("--json"), "{help}");
     }
@@ -241,7 +243,7 @@ fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
 #[test]
 fn every_link_in_the_documents_leads_somewhere() {
     let documents = ["README.md", "CONTRIBUTING.md", "docs/experiments.md", "docs/methods.md", "docs/performance.md"];
-    for document in documents.iter().chain(&["docs/reproduction.md"]) {
+    for document in documents.iter().chain(&["docs/reproduction.md", "docs/fit.md"]) {
         let path = root().join(document);
         for link in read_text(&path).split("](").skip(1) {
             let target = link.split(')').next().unwrap();

@@ -15,6 +15,7 @@ pub trait AskTell: Send {
     fn step_size(&self) -> f64;
     fn theorem(&self) -> Option<Theorem>;
     fn meter(&self) -> &Meter;
+    fn surrogate_gradient_norm(&self) -> Option<f64>;
     fn stop_reason(&self) -> Option<StopReason>;
     fn snapshot(&self) -> Result<Vec<u8>, SnapshotError>;
 }
@@ -54,6 +55,10 @@ impl<B: Belief, C: Choice<B>, U: Update<B>> AskTell for Session<'_, B, C, U> {
 
     fn meter(&self) -> &Meter {
         self.meter()
+    }
+
+    fn surrogate_gradient_norm(&self) -> Option<f64> {
+        self.surrogate_gradient_norm()
     }
 
     fn stop_reason(&self) -> Option<StopReason> {

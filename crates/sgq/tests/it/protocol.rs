@@ -475,3 +475,16 @@ fn a_simulation_that_overflows_has_diverged() {
     let error = sgq::simulate::gap_curve(&mut session, &steep, u64::MAX, |_| Ok(())).unwrap_err();
     assert!(error.to_string().contains("memory"), "{error}");
 }
+
+/// The toy's gradients at 5 are 6, 8, 12 and 14: their mean is 10, once everybody has answered.
+#[test]
+fn the_surrogate_gradient_can_be_watched() {
+    let mut session = Session::new(method::sgq(0.3), settings()).unwrap();
+    for gradient in [6.0, 8.0, 12.0, 14.0] {
+        assert_eq!(session.surrogate_gradient_norm(), None);
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &[-gradient]).unwrap();
+    }
+    assert_eq!(session.surrogate_gradient_norm(), Some(10.0));
+    assert_eq!(Session::new(method::sgd(), settings()).unwrap().surrogate_gradient_norm(), None);
+}

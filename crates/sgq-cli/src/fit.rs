@@ -1,0 +1,208 @@
+//! `sgq fit`: a regression on users' data, one gradient of one user at a time.
+
+mod asking;
+mod options;
+mod report;
+mod step;
+
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
+
+use sgq::{Oracle as _, Settings, Sight, catalog::MethodEntry};
+use sgq_bench::{
+    experiment::MAX_BUDGET,
+    figure::{Curve, Figure, Point},
+    output::{Folder, file_name, quoted},
+};
+use sgq_data::{Card, Dataset};
+
+use crate::{
+    Outcome,
+    experiments::interrupt_flag,
+    model::{Coefficient, FORMAT, Model},
+    terminal,
+};
+use asking::{Run, ask_users};
+use options::{ChosenLoss, DataOptions, FitError, MethodOptions, explore};
+use report::{Report, SettingsReport};
+use step::{StepRule, auto_step};
+
+/// Fit a regression to users' data, asking one user at a time, and count what it costs.
+///
+/// The data of all users are in one file, so this is a simulation: each user is asked for the gradient on its own rows
+/// only, and every query is counted and billed to it as in a real run. The gap is measured against the optimum on all
+/// data, which no real run knows: it is diagnostic, and not billed.
+#[derive(clap::Args)]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
+                  `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
+                  Why saga by default: its step size comes from theory, nothing is to be tuned, and it converges to \
+                  the optimum\nitself. sgq does well on a handful of users and badly on many; shuffled-sgd begins sooner, \
+                  and stays at a distance.\ndocs/fit.md compares them.\n\nCtrl-C keeps what was reached, marked as \
+                  interrupted. The same seed gives the same bytes."
+)]
+pub struct Args {
+    /// The data: a CSV file with a header, plain or gzip
+    #[arg(value_name = "DATA.csv")]
+    file: PathBuf,
+    #[command(flatten)]
+    data: DataOptions,
+    #[command(flatten)]
+    method: MethodOptions,
+    /// Folder to write to [default: out/ and the file's name]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print what model.json holds instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Print nothing but errors (and the result, with --json)
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// As many queries, or as many for each user, where nobody says.
+const DEFAULT_BUDGET: u64 = 500;
+const DEFAULT_BUDGET_PER_USER: u64 = 10;
+
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let entry = args.method.entry()?;
+    let (data, loss) = args.data.read(&args.file)?;
+    let in_file = |message: String| format!("{}: {message}", args.file.display());
+    let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
+    let card = Card::new(&data, &problem);
+
+    let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
+    let budget = args.method.budget.unwrap_or(default_budget);
+    let start = vec![0.0; problem.dim()];
+    let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
+    let step_rule = match args.method.step_size {
+        StepRule::Number(size) => {
+            settings = settings.step_size(size);
+            "given".to_owned()
+        }
+        StepRule::Theory => {
+            settings = settings.step_size(sgq::StepSize::Theory);
+            "theory".to_owned()
+        }
+        StepRule::Auto => {
+            let auto = auto_step(&entry.recipe, &problem)?;
+            settings = settings.step_size(auto.size);
+            format!("auto: {}", auto.formula)
+        }
+    };
+    if let Some(part) = args.method.target_gap {
+        if card.gap_at_zero <= 0.0 {
+            return Err(FitError::NothingToGain.into());
+        }
+        settings = settings.target_gap(part * card.gap_at_zero);
+    }
+    let mut session = entry.recipe.open(entry.name, settings, Sight::Problem(&problem))?;
+    let step_rule = match (args.method.step_size, session.theorem()) {
+        (StepRule::Theory, Some(theorem)) => format!("theory: the cap of {theorem}"),
+        _ => step_rule,
+    };
+    let step_size = session.step_size();
+
+    let interrupt = interrupt_flag()?;
+    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));
+    let mut folder = Folder::open(&out)?;
+    let bar = terminal::query_progress(entry.name, budget, args.quiet);
+    let run = ask_users(&mut *session, &problem, budget, interrupt, &bar)?;
+
+    let model = model(args, &data, loss, session.point(), run.interrupted())?;
+    let settings = SettingsReport {
+        step_size,
+        step_size_rule: step_rule,
+        budget,
+        target_gap: args.method.target_gap,
+        p: explore(&entry.recipe),
+        seed: args.method.seed,
+        standardised: !args.data.no_standardise,
+    };
+    let report = Report::new(&args.file, &model, entry, settings, &*session, &run, &data.user_names, card);
+    let json = serde_json::to_string_pretty(&report)? + "\n";
+    folder.write("model.json", &json)?;
+    folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
+    folder.write("gap.csv", gap_csv(&run))?;
+    folder.write_figure("gap", &figure(args, &entry, &run))?;
+    if args.json {
+        terminal::say(json.trim_end())?;
+    } else if !args.quiet {
+        terminal::say(&report.text(&loss))?;
+        terminal::say(&format!("\n  written to {}: {}", folder.path().display(), folder.written().join(" ")))?;
+    }
+    if run.interrupted() {
+        let queries = session.queries();
+        terminal::complain(&format!("interrupted: what was reached after {queries} queries is in {}", out.display()));
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(Outcome::Done)
+}
+
+/// The file's name without its ending, and without that of gzip.
+fn stem(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
+}
+
+fn model(
+    args: &Args,
+    data: &Dataset,
+    loss: ChosenLoss,
+    point: &[f64],
+    interrupted: bool,
+) -> Result<Model, Box<dyn Error>> {
+    let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
+    let original = encoding.on_original_scale(point)?;
+    let names = encoding.column_names();
+    let coefficients = names.into_iter().zip(point).zip(original);
+    Ok(Model {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        interrupted,
+        user: args.data.user.clone(),
+        target: args.data.target.clone(),
+        loss: loss.loss,
+        l2: args.data.l2,
+        coefficients: coefficients
+            .map(|((name, standardised), original)| Coefficient { name, standardised: *standardised, original })
+            .collect(),
+        encoding,
+    })
+}
+
+fn queries_csv(data: &Dataset, billed: &[u64]) -> String {
+    let lines = data.user_names.iter().zip(billed).map(|(name, queries)| format!("{},{queries}\n", quoted(name)));
+    "user,queries\n".to_owned() + &lines.collect::<String>()
+}
+
+/// `{:?}` prints the shortest digits that read back as the same number.
+fn gap_csv(run: &Run) -> String {
+    let lines = run.gaps.iter().map(|(queries, gap)| format!("{queries},{gap:?}\n"));
+    "queries,gap\n".to_owned() + &lines.collect::<String>()
+}
+
+fn figure(args: &Args, entry: &MethodEntry, run: &Run) -> Figure {
+    let label = match entry.recipe.sees_more() {
+        Some(words) => format!("{} ({words})", entry.name),
+        None => entry.name.to_owned(),
+    };
+    let points = run.gaps.iter().map(|(queries, gap)| Point { x: *queries as f64, mean: *gap, error: f64::NAN });
+    Figure {
+        title: format!("{} of {}, asked by {}", args.data.target, stem(&args.file), args.data.user),
+        x_label: "queries".into(),
+        y_label: "objective gap (diagnostic, not billed)".into(),
+        curves: vec![Curve {
+            label,
+            points: points.collect(),
+            dashed: entry.recipe.needs_oracle(),
+            companion_of: None,
+        }],
+        y_range: None,
+        parts: false,
+    }
+}

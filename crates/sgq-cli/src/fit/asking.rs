@@ -1,0 +1,105 @@
+//! Asking the users of a simulation until there is a reason to stop.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use indicatif::ProgressBar;
+use sgq::{AskTell, Oracle as _, Problem, StopReason, problem::Regression, simulate::SimulationError};
+use sgq_bench::certify::short;
+
+/// The gap is looked at this many times at most: it takes all rows, a query only one user's.
+const LOOKS: u64 = 1000;
+
+/// What a run gave, besides what its session knows.
+pub struct Run {
+    /// Queries and the gap after them: the first is at the start, the last at the end. Infinite after divergence.
+    pub gaps: Vec<(u64, f64)>,
+    pub end: End,
+}
+
+/// Why it ended.
+#[derive(Clone, Copy, PartialEq)]
+pub enum End {
+    Stopped(StopReason),
+    Interrupted,
+}
+
+impl Run {
+    pub fn interrupted(&self) -> bool {
+        self.end == End::Interrupted
+    }
+
+    pub fn diverged(&self) -> bool {
+        matches!(self.end, End::Stopped(StopReason::Diverged { .. }))
+    }
+
+    pub fn gap_at_start(&self) -> f64 {
+        self.gaps.first().map_or(f64::NAN, |(_, gap)| *gap)
+    }
+
+    pub fn gap(&self) -> f64 {
+        self.gaps.last().map_or(f64::NAN, |(_, gap)| *gap)
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped(reason) => reason.fmt(f),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// Puts every question of the session to the user it is for, until it stops or somebody interrupts.
+pub fn ask_users(
+    session: &mut dyn AskTell,
+    problem: &Regression,
+    budget: u64,
+    interrupt: &AtomicBool,
+    bar: &ProgressBar,
+) -> Result<Run, SimulationError> {
+    let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
+    let every = budget.div_ceil(LOOKS).max(1);
+    let mut gradient = vec![0.0; problem.dim()];
+    let mut gaps = vec![(0, gap_at(session.point())?)];
+    let end = loop {
+        if interrupt.load(Ordering::Relaxed) {
+            break End::Interrupted;
+        }
+        let Some(query) = session.ask()? else {
+            let reason = session.stop_reason().unwrap_or(StopReason::Budget { queries: session.queries() });
+            break End::Stopped(reason);
+        };
+        problem.gradient(query.user, &query.point, &mut gradient);
+        if !gradient.iter().all(|value| value.is_finite()) {
+            // The point is finite but the gradient there is not: the objective is past what numbers can hold.
+            break End::Stopped(StopReason::Diverged { steps: session.steps() });
+        }
+        session.tell(query.ticket, &gradient)?;
+        if session.queries().is_multiple_of(every) {
+            gaps.push((session.queries(), gap_at(session.point())?));
+        }
+        if !bar.is_hidden() {
+            bar.set_position(session.queries());
+            if let Some(norm) = session.surrogate_gradient_norm() {
+                bar.set_message(format!("surrogate gradient {}", short(norm)));
+            }
+        }
+    };
+    // The last look may have been a while ago; what it sees after divergence is not where the run went.
+    let mut run = Run { gaps, end };
+    let gap = if run.diverged() { f64::INFINITY } else { gap_at(session.point())? };
+    if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
+        run.gaps.pop();
+    }
+    run.gaps.push((session.queries(), gap));
+    if run.interrupted() {
+        bar.abandon();
+    } else {
+        bar.finish();
+    }
+    Ok(run)
+}

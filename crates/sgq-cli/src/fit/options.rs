@@ -1,0 +1,229 @@
+//! What can be asked of a fit, and what can be wrong with it.
+
+use std::path::Path;
+
+use sgq::{
+    catalog::{ChoiceKind, METHODS, MethodEntry, Recipe},
+    problem::Loss,
+};
+use sgq_bench::experiment::{MAX_BUDGET, suggestion};
+use sgq_data::{
+    Dataset, InFile, Target,
+    csv::{self, CsvError, Features, Options},
+};
+use thiserror::Error;
+
+use super::step::StepRule;
+
+/// Which column is what.
+#[derive(clap::Args)]
+pub struct DataOptions {
+    /// The column that says whose row it is
+    #[arg(long, value_name = "COLUMN")]
+    pub user: String,
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    pub target: String,
+    /// squares, logistic, poisson, huber or huber:DELTA (in standard deviations of the target; 1.345 where none is given)
+    /// [default: logistic where the target has two levels, else squares]
+    #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
+    loss: Option<Loss>,
+    /// The columns to predict from, with commas between [default: all others]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "exclude")]
+    features: Option<Vec<String>>,
+    /// Columns to leave out, with commas between
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    exclude: Option<Vec<String>>,
+    /// A column that says how much each row counts within its user
+    #[arg(long, value_name = "COLUMN")]
+    weight: Option<String>,
+    /// Leave out rows in which a value is missing
+    #[arg(long)]
+    drop_missing: bool,
+    /// Take features, and a numeric target, as they are
+    #[arg(long)]
+    pub no_standardise: bool,
+    /// The penalty λ in λ/2 ‖x‖², on every coefficient
+    #[arg(long, value_name = "λ", default_value_t = 0.01)]
+    pub l2: f64,
+    /// What stands between two values: one character, or tab [default: told from the header]
+    #[arg(long, value_name = "C", value_parser = parse_delimiter)]
+    delimiter: Option<u8>,
+}
+
+/// How to ask.
+#[derive(clap::Args)]
+pub struct MethodOptions {
+    /// Any name that `sgq methods` lists
+    #[arg(long, value_name = "NAME", default_value = "saga")]
+    method: String,
+    /// A number; auto, a safe one for the method; or theory, the largest that the method's theorem allows
+    #[arg(long, value_name = "SIZE", default_value = "auto")]
+    pub step_size: StepRule,
+    /// Stop after that many queries [default: 500, or 10 for each user where that is more]
+    #[arg(long, value_name = "N", value_parser = parse_budget)]
+    pub budget: Option<u64>,
+    /// Stop once the gap is this part of the gap at the start, such as 0.01 (diagnostic: a real run cannot see it)
+    #[arg(long, value_name = "PART", value_parser = parse_positive)]
+    pub target_gap: Option<f64>,
+    /// The probability of asking a user at random, for sgq and saga-sgq [default: 0.3]
+    #[arg(long, value_name = "P")]
+    p: Option<f64>,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// A loss, and why it was taken where nobody said.
+#[derive(Clone, Copy, Debug)]
+pub struct ChosenLoss {
+    pub loss: Loss,
+    pub because: Option<&'static str>,
+}
+
+impl DataOptions {
+    /// Reads the file for the loss that was asked for, or that the target's levels tell.
+    pub fn read(&self, file: &Path) -> Result<(Dataset, ChosenLoss), FitError> {
+        let chosen = |loss, because| move |data: Dataset| (data, ChosenLoss { loss, because });
+        if let Some(loss) = self.loss {
+            return Ok(csv::read(file, &self.reading(loss)).map(chosen(loss, None))?);
+        }
+        match csv::read(file, &self.reading(Loss::Logistic)) {
+            Err(InFile { error: CsvError::Classes { .. }, .. }) => {}
+            other => return Ok(other.map(chosen(Loss::Logistic, Some("the target has two levels")))?),
+        }
+        let data = csv::read(file, &self.reading(Loss::Squares)).map_err(|error| match error.error {
+            CsvError::NotANumber { role: "target", .. } => FitError::TextTarget { error },
+            _ => error.into(),
+        })?;
+        Ok(chosen(Loss::Squares, Some("the target has more than two values"))(data))
+    }
+
+    fn reading(&self, loss: Loss) -> Options {
+        let features = match (&self.features, &self.exclude) {
+            (Some(names), _) => Features::Only(names.clone()),
+            (None, Some(names)) => Features::Except(names.clone()),
+            (None, None) => Features::All,
+        };
+        Options {
+            features,
+            weight: self.weight.clone(),
+            drop_missing: self.drop_missing,
+            standardise: !self.no_standardise,
+            loss,
+            delimiter: self.delimiter,
+            ..Options::new(&*self.user, &*self.target)
+        }
+    }
+}
+
+impl MethodOptions {
+    /// The method, with its exploration probability as asked for.
+    pub fn entry(&self) -> Result<MethodEntry, FitError> {
+        let found = METHODS.iter().find(|method| method.name == self.method);
+        let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: self.method.clone() })?;
+        match (self.p, &mut entry.recipe.choice) {
+            (None, _) => {}
+            (Some(p), ChoiceKind::SurrogateEi { explore, .. }) => *explore = p,
+            (Some(_), _) => return Err(FitError::NoExploration { method: entry.name }),
+        }
+        Ok(entry)
+    }
+}
+
+/// The exploration probability of a method that has one.
+pub fn explore(recipe: &Recipe) -> Option<f64> {
+    match recipe.choice {
+        ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
+        _ => None,
+    }
+}
+
+impl ChosenLoss {
+    /// The loss in words, why it was taken, and what is predicted.
+    pub fn in_words(&self, target: &Target) -> String {
+        let name = match self.loss {
+            Loss::Squares => "squares".to_owned(),
+            Loss::Logistic => "logistic".to_owned(),
+            Loss::Poisson => "poisson".to_owned(),
+            Loss::Huber { delta } => format!("huber, δ = {delta}"),
+        };
+        let because = self.because.map(|because| format!(": {because}; --loss takes another")).unwrap_or_default();
+        let predicts = match target {
+            Target::Levels { positive, .. } => format!("; predicts the probability of {positive:?}"),
+            _ => String::new(),
+        };
+        format!("{name}{because}{predicts}")
+    }
+}
+
+fn parse_loss(text: &str) -> Result<Loss, String> {
+    // Huber's usual 1.345, though of the target's standard deviation, which is known before the residuals' is.
+    let name = text.to_lowercase();
+    match (&*name, name.strip_prefix("huber:")) {
+        ("squares", _) => Ok(Loss::Squares),
+        ("logistic", _) => Ok(Loss::Logistic),
+        ("poisson", _) => Ok(Loss::Poisson),
+        ("huber", _) => Ok(Loss::Huber { delta: 1.345 }),
+        (_, Some(delta)) => Ok(Loss::Huber { delta: parse_positive(delta)? }),
+        _ => {
+            let names = ["squares", "logistic", "poisson", "huber"];
+            Err(format!("there is no such loss{}", suggestion(text, names.into_iter())))
+        }
+    }
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a positive number".to_owned())
+}
+
+fn parse_budget(text: &str) -> Result<u64, String> {
+    let queries = text.parse().ok().filter(|queries| (1..=MAX_BUDGET).contains(queries));
+    queries.ok_or_else(|| format!("expected a whole number from 1 to {MAX_BUDGET}"))
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [one] if one.is_ascii() && !one.is_ascii_alphanumeric() && !b"\"\r\n".contains(one) => Ok(*one),
+        _ => Err("expected one character that is no letter, digit or quote, or `tab`".to_owned()),
+    }
+}
+
+/// Why there is no fit. Nobody was asked anything.
+#[derive(Debug, Error)]
+pub enum FitError {
+    #[error("there is no method {name:?}{}", suggestion(.name, METHODS.iter().map(|method| method.name)))]
+    UnknownMethod { name: String },
+    #[error("{method} takes no p: leave out --p, or take --method sgq or saga-sgq")]
+    NoExploration { method: &'static str },
+    #[error(transparent)]
+    Data(#[from] InFile<CsvError>),
+    #[error(
+        "{error}; a target with more than two levels must be numeric: correct that value, or choose another target"
+    )]
+    TextTarget { error: InFile<CsvError> },
+    #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]
+    NothingToGain,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_read_by_name() {
+        assert_eq!(parse_loss("Logistic"), Ok(Loss::Logistic));
+        assert_eq!(parse_loss("huber"), Ok(Loss::Huber { delta: 1.345 }));
+        assert_eq!(parse_loss("huber:0.5"), Ok(Loss::Huber { delta: 0.5 }));
+        assert!(parse_loss("huber:0").is_err());
+        assert!(parse_loss("logistics").unwrap_err().contains("did you mean \"logistic\"?"));
+    }
+
+    #[test]
+    fn delimiters_are_one_character() {
+        assert_eq!([";", "tab", "\\t", "|"].map(parse_delimiter), [Ok(b';'), Ok(b'\t'), Ok(b'\t'), Ok(b'|')]);
+        assert!(["", ";;", "é", "a", "\"", "7"].map(parse_delimiter).iter().all(Result::is_err));
+    }
+}

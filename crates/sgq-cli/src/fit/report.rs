@@ -1,0 +1,195 @@
+//! What a fit found, and what it cost.
+
+use std::{fmt::Write as _, path::Path};
+
+use serde::Serialize;
+use sgq::{AskTell, catalog::MethodEntry};
+use sgq_bench::certify::short;
+use sgq_data::{Card, Counts};
+
+use super::{asking::Run, options::ChosenLoss};
+use crate::model::Model;
+
+/// How many of the most asked users are shown.
+const MOST_ASKED: usize = 5;
+
+/// What `model.json` holds: the model, and how it came about.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    #[serde(flatten)]
+    model: &'a Model,
+    data: String,
+    method: &'static str,
+    /// What the method sees without paying for it.
+    sees_more: Option<&'static str>,
+    settings: SettingsReport,
+    stop: String,
+    diverged: bool,
+    queries: Queries,
+    surrogate_gradient_norm: Option<f64>,
+    diagnostic: Diagnostic,
+    problem: Card,
+}
+
+/// The settings that were taken.
+#[derive(Serialize)]
+pub struct SettingsReport {
+    pub step_size: f64,
+    pub step_size_rule: String,
+    pub budget: u64,
+    pub target_gap: Option<f64>,
+    pub p: Option<f64>,
+    pub seed: u64,
+    pub standardised: bool,
+}
+
+#[derive(Serialize)]
+struct Queries {
+    billed: u64,
+    steps: u64,
+    per_user: Counts,
+    most_asked: Vec<Asked>,
+    /// Looks that were not paid for.
+    diagnostic_gradients: u64,
+    polled_losses: u64,
+}
+
+#[derive(Serialize)]
+struct Asked {
+    user: String,
+    queries: u64,
+}
+
+/// What only a simulation knows.
+#[derive(Serialize)]
+struct Diagnostic {
+    note: &'static str,
+    /// Null after divergence.
+    gap: f64,
+    relative_gap: f64,
+    gap_at_start: f64,
+}
+
+impl<'a> Report<'a> {
+    #[allow(clippy::too_many_arguments)] // one of each kind
+    pub fn new(
+        file: &Path,
+        model: &'a Model,
+        entry: MethodEntry,
+        settings: SettingsReport,
+        session: &dyn AskTell,
+        run: &Run,
+        user_names: &[String],
+        problem: Card,
+    ) -> Self {
+        let meter = session.meter();
+        let mut asked: Vec<(&String, u64)> = user_names.iter().zip(meter.billed_per_user().iter().copied()).collect();
+        // Stable: of users asked equally often the first come first.
+        asked.sort_by_key(|(_, queries)| std::cmp::Reverse(*queries));
+        let at = |k: usize| asked.get(k).map_or(0, |(_, queries)| *queries);
+        let last = asked.len().saturating_sub(1);
+        let per_user = Counts {
+            min: at(last) as usize,
+            median: 0.5 * (at(last / 2) + at(asked.len() / 2)) as f64,
+            max: at(0) as usize,
+        };
+        let most = asked.iter().take(MOST_ASKED);
+        Self {
+            model,
+            data: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            method: entry.name,
+            sees_more: entry.recipe.sees_more(),
+            settings,
+            stop: run.end.to_string(),
+            diverged: run.diverged(),
+            queries: Queries {
+                billed: meter.billed(),
+                steps: session.steps(),
+                per_user,
+                most_asked: most.map(|(user, queries)| Asked { user: (*user).clone(), queries: *queries }).collect(),
+                diagnostic_gradients: meter.diagnostic(),
+                polled_losses: meter.polled(),
+            },
+            surrogate_gradient_norm: session.surrogate_gradient_norm(),
+            diagnostic: Diagnostic {
+                note: "measured against the optimum on all data: not billed, and not known in a real run",
+                gap: run.gap(),
+                relative_gap: run.gap() / run.gap_at_start(),
+                gap_at_start: run.gap_at_start(),
+            },
+            problem,
+        }
+    }
+
+    /// The same for a person.
+    pub fn text(&self, loss: &ChosenLoss) -> String {
+        let Self { model, settings, queries, .. } = self;
+        let mut text = format!("\n  {} of {}, asked by {}\n\n", model.target, self.data, model.user);
+        let mut line = |name: &str, value: &str| {
+            let _ = writeln!(text, "  {name:<22}{value}");
+        };
+        line("loss", &loss.in_words(&model.encoding.target));
+        let explores = settings.p.map(|p| format!(", p = {p}")).unwrap_or_default();
+        line("method", &format!("{}{explores}", self.method));
+        line("step size", &format!("{} ({})", short(settings.step_size), settings.step_size_rule));
+        for row in self.problem.to_string().lines() {
+            let _ = writeln!(text, "  {row}");
+        }
+        text.push('\n');
+        self.write_coefficients(&mut text);
+
+        let Counts { min, median, max } = queries.per_user;
+        let _ = writeln!(text, "\n  {:<22}{}", "queries billed", queries.billed);
+        let _ = writeln!(text, "  {:<22}min {min}, median {median}, max {max}", "queries a user");
+        let most: Vec<String> =
+            queries.most_asked.iter().map(|asked| format!("{} {}", asked.user, asked.queries)).collect();
+        let _ = writeln!(text, "  {:<22}{}", "most asked", most.join(", "));
+        if let Some(norm) = self.surrogate_gradient_norm {
+            let _ = writeln!(text, "  {:<22}{}", "surrogate gradient", short(norm));
+        }
+        let part = short(100.0 * self.diagnostic.relative_gap);
+        let _ = writeln!(
+            text,
+            "  {:<22}{}, {part}% of the gap at the start (diagnostic, not billed)",
+            "gap",
+            short(self.diagnostic.gap)
+        );
+        let _ = write!(text, "  {:<22}{}", "stopped", self.stop);
+        for note in self.notes() {
+            let _ = write!(text, "\n\n  {note}");
+        }
+        text
+    }
+
+    fn write_coefficients(&self, text: &mut String) {
+        let coefficients = &self.model.coefficients;
+        let widest = coefficients.iter().map(|coefficient| coefficient.name.chars().count()).max().unwrap_or(0);
+        let first = widest.max("coefficient".len()) + 2;
+        let _ = writeln!(text, "  {:<first$}{:>14}{:>14}", "coefficient", "original", "standardised");
+        for coefficient in coefficients {
+            let (original, standardised) = (short(coefficient.original), short(coefficient.standardised));
+            let _ = writeln!(text, "  {:<first$}{original:>14}{standardised:>14}", coefficient.name);
+        }
+    }
+
+    /// What the reader should not miss.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(words) = self.sees_more {
+            notes.push(format!(
+                "{} ({words}) sees more than it pays for: what it cost is not what a real run costs.",
+                self.method
+            ));
+        }
+        if self.diverged {
+            notes.push("It diverged: the coefficients mean nothing. Give a smaller --step-size.".to_owned());
+        } else if self.queries.steps == 0 && !self.model.interrupted {
+            let users = self.problem.users;
+            notes.push(format!(
+                "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method shuffled-sgd.",
+                self.method
+            ));
+        }
+        notes
+    }
+}

@@ -1,0 +1,112 @@
+//! A fitted model, as `sgq fit` writes it and `sgq predict` reads it.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sgq::problem::Loss;
+use sgq_data::{Encoding, Feature, Scaling, Target};
+use thiserror::Error;
+
+/// The number of the format; it changes when older versions could misread it.
+pub const FORMAT: u32 = 1;
+
+/// Everything that a prediction needs, and what it is about.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Model {
+    pub format: u32,
+    /// The version of sgq that wrote it.
+    pub version: String,
+    /// Whether somebody stopped the fit before it was done.
+    pub interrupted: bool,
+    pub user: String,
+    pub target: String,
+    pub loss: Loss,
+    pub l2: f64,
+    pub coefficients: Vec<Coefficient>,
+    pub encoding: Encoding,
+}
+
+/// One coefficient on both scales.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Coefficient {
+    pub name: String,
+    /// Of the columns as the regression sees them.
+    pub standardised: f64,
+    /// Of the columns as they are in the file.
+    pub original: f64,
+}
+
+/// What every format says of itself.
+#[derive(Deserialize)]
+struct Header {
+    format: u32,
+    version: String,
+}
+
+impl Model {
+    pub fn read(path: &Path) -> Result<Self, ModelError> {
+        let at = || path.to_owned();
+        let bytes = fs::read(path).map_err(|cause| ModelError::Unreadable { path: at(), cause })?;
+        let damaged = |cause: serde_json::Error| ModelError::Damaged { path: at(), what: cause.to_string() };
+        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let header = Header::deserialize(&value).map_err(|_| ModelError::NoModel { path: at() })?;
+        if header.format != FORMAT {
+            let Header { format, version } = header;
+            return Err(ModelError::OtherFormat { path: at(), format, version });
+        }
+        let model: Self = serde_json::from_value(value).map_err(damaged)?;
+        match model.objection() {
+            Some(what) => Err(ModelError::Damaged { path: at(), what }),
+            None => Ok(model),
+        }
+    }
+
+    /// The coefficients of the regression on the encoded data.
+    pub fn point(&self) -> Vec<f64> {
+        self.coefficients.iter().map(|coefficient| coefficient.standardised).collect()
+    }
+
+    /// What does not fit together, in a file that could be read.
+    fn objection(&self) -> Option<String> {
+        let expected = self.encoding.column_names();
+        let names = self.coefficients.iter().map(|coefficient| &coefficient.name);
+        if !names.eq(&expected) {
+            return Some(format!("its coefficients are not those of its columns, {}", expected.join(", ")));
+        }
+        let target = match &self.encoding.target {
+            Target::Number(scaling) => Some(scaling),
+            _ => None,
+        };
+        let features = self.encoding.features.iter().flat_map(|feature| match feature {
+            Feature::Number { scaling, .. } => vec![scaling],
+            Feature::Levels { levels, .. } => levels.iter().map(|level| &level.scaling).collect(),
+        });
+        let stretches = |scaling: &&Scaling| scaling.scale > 0.0;
+        if !features.chain(target).all(|scaling| stretches(&scaling)) {
+            return Some("the scale of a column is not positive".to_owned());
+        }
+        let fits = self.encoding.target.fits(self.loss);
+        (!fits).then(|| format!("its target does not fit the loss {:?}", self.loss))
+    }
+}
+
+/// Why a model could not be read.
+#[derive(Debug, Error)]
+#[allow(missing_docs)] // the message says what each field is
+pub enum ModelError {
+    #[error("cannot read the model {}: {cause}", .path.display())]
+    Unreadable { path: PathBuf, cause: io::Error },
+    #[error("{} is not a model of sgq fit: give the model.json that it wrote", .path.display())]
+    NoModel { path: PathBuf },
+    #[error("the model {} is damaged ({what}): fit it again, or fetch a whole copy", .path.display())]
+    Damaged { path: PathBuf, what: String },
+    #[error(
+        "the model {} has format {format}, written by sgq {version}; this is sgq {}, which reads format {FORMAT}: \
+         take that version, or fit it again",
+        .path.display(), env!("CARGO_PKG_VERSION")
+    )]
+    OtherFormat { path: PathBuf, format: u32, version: String },
+}

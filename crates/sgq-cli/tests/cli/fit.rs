@@ -1,0 +1,381 @@
+//! `sgq fit` and `sgq predict`: a practitioner's own data.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+use sgq::{Problem as _, problem::Loss};
+use sgq_data::csv;
+use tempfile::TempDir;
+
+use crate::{folder_with, read, read_text, refuses, root, sgq, succeeds, text};
+
+/// Seven hospitals of unequal size: a number, a column with levels, and who died.
+fn patients() -> String {
+    let mut csv = "hospital,age,ward,died,days\n".to_owned();
+    for row in 0..90_u32 {
+        // No two hospitals alike, nothing random.
+        let hospital = (row * row + row / 7) % 7;
+        let age = 30 + (row * 37) % 50 + 3 * hospital;
+        let ward = ["east", "north", "west"][(row * 11 % 3) as usize];
+        let died = if (age + row * 17 % 40) > 85 { "yes" } else { "no" };
+        let days = f64::from(age) / 10.0 + f64::from(row * 29 % 13) / 4.0;
+        let _ = writeln!(csv, "H{hospital},{age},{ward},{died},{days}");
+    }
+    csv
+}
+
+fn place() -> TempDir {
+    folder_with("patients.csv", &patients())
+}
+
+const LOGISTIC: [&str; 8] = ["fit", "patients.csv", "--user", "hospital", "--target", "died", "--exclude", "days"];
+
+/// A fit of who died, with more options.
+fn fit(folder: &Path, more: &[&str]) -> Value {
+    let arguments = [&LOGISTIC[..], &["--json", "--quiet", "--out", "o"], more].concat();
+    serde_json::from_str(&succeeds(folder, &arguments)).unwrap()
+}
+
+fn numbers(model: &Value, scale: &str) -> Vec<f64> {
+    let coefficients = model["coefficients"].as_array().unwrap();
+    coefficients.iter().map(|coefficient| coefficient[scale].as_f64().unwrap()).collect()
+}
+
+/// Worked by hand. The mean over users weighs A's two rows ¼ each and B's one ½: mean x 1, mean y 3.5,
+/// Sxx = ½, Sxy = ¼·2.5 − ¼·0.5 = ½, so y = 2.5 + x. Over rows it would be y = 2 + x.
+#[test]
+fn least_squares_worked_by_hand() {
+    let place = folder_with("d.csv", "who,x,y\nA,0,1\nB,1,5\nA,2,3\n");
+    for more in [&[][..], &["--no-standardise"], &["--method", "l-bfgs"]] {
+        let arguments =
+            [&["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--budget", "4000", "--json"][..], more]
+                .concat();
+        let model: Value = serde_json::from_str(&succeeds(place.path(), &arguments)).unwrap();
+        assert_eq!(model["loss"], "squares");
+        let found = numbers(&model, "original");
+        assert!((found[0] - 2.5).abs() < 1e-9 && (found[1] - 1.0).abs() < 1e-9, "{more:?}: {found:?}");
+    }
+    fs::write(place.path().join("new.csv"), "x\n10\n-4\n").unwrap();
+    let printed = succeeds(place.path(), &["predict", "out/d/model.json", "new.csv"]);
+    let predicted: Vec<f64> =
+        printed.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert!((predicted[0] - 12.5).abs() < 1e-8 && (predicted[1] + 1.5).abs() < 1e-8, "{printed}");
+}
+
+#[test]
+fn a_fit_comes_to_the_optimum_of_the_data() {
+    let place = place();
+    let options = csv::Options {
+        loss: Loss::Logistic,
+        features: csv::Features::Except(vec!["days".into()]),
+        ..csv::Options::new("hospital", "died")
+    };
+    let data = csv::read(place.path().join("patients.csv"), &options).unwrap();
+    let problem = data.regression(Loss::Logistic, 0.01).unwrap();
+    let optimum = &problem.optimum().unwrap().point;
+    let model = fit(place.path(), &["--budget", "20000"]);
+    let found = numbers(&model, "standardised");
+    for (found, expected) in found.iter().zip(optimum) {
+        assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+    }
+    let encoding = data.encoding.unwrap();
+    assert_eq!(numbers(&model, "original"), encoding.on_original_scale(&found).unwrap());
+    assert_eq!(model["loss"], "logistic");
+    assert_eq!(model["method"], "saga");
+    assert!(model["diagnostic"]["relative_gap"].as_f64().unwrap().abs() < 1e-12);
+    // As the library says, to the bit.
+    let expected = encoding.predict(&*read(place.path().join("patients.csv")), &found).unwrap();
+    let printed = succeeds(place.path(), &["predict", "o/model.json", "patients.csv"]);
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some("row,prediction,probability of yes"));
+    for (index, (line, expected)) in lines.by_ref().zip(&expected).enumerate() {
+        let level = if *expected >= 0.5 { "yes" } else { "no" };
+        assert_eq!(line, format!("{},{level},{expected:?}", index + 1));
+    }
+    assert_eq!((printed.lines().count(), expected.len()), (91, 90));
+    // Into a file, and as JSON.
+    assert_eq!(succeeds(place.path(), &["predict", "o/model.json", "patients.csv", "--out", "p/all.csv"]), "");
+    assert_eq!(read_text(place.path().join("p/all.csv")), printed);
+    let json = succeeds(place.path(), &["predict", "o/model.json", "patients.csv", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((json["probability_of"].as_str(), json["predictions"][89]["row"].as_u64()), (Some("yes"), Some(90)));
+    assert_eq!(json["predictions"][3]["probability"].as_f64(), Some(expected[3]));
+}
+
+#[test]
+fn every_query_is_billed_to_a_user() {
+    let place = place();
+    let model = fit(place.path(), &["--budget", "137", "--method", "sgq", "--p", "0.5"]);
+    let queries = read_text(place.path().join("o/queries.csv"));
+    let counts: Vec<(&str, u64)> = queries
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once(',').unwrap())
+        .map(|(user, count)| (user, count.parse().unwrap()))
+        .collect();
+    assert_eq!(counts.iter().map(|(user, _)| *user).collect::<Vec<_>>(), ["H0", "H1", "H2", "H3", "H4", "H5", "H6"]);
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 137);
+    assert_eq!(model["queries"]["billed"], 137);
+    // All seven first, then one a step.
+    assert_eq!(model["queries"]["steps"], 130);
+    let mut sorted: Vec<u64> = counts.iter().map(|(_, count)| *count).collect();
+    sorted.sort_unstable();
+    let per_user = &model["queries"]["per_user"];
+    assert_eq!(
+        (per_user["min"].as_u64(), per_user["median"].as_f64(), per_user["max"].as_u64()),
+        (Some(sorted[0]), Some(sorted[3] as f64), Some(sorted[6]))
+    );
+    assert_eq!(model["queries"]["most_asked"][0]["queries"], sorted[6]);
+    assert_eq!((model["settings"]["p"].as_f64(), model["settings"]["budget"].as_u64()), (Some(0.5), Some(137)));
+    assert!(model["surrogate_gradient_norm"].as_f64().unwrap() > 0.0);
+    let gaps = read_text(place.path().join("o/gap.csv"));
+    assert_eq!(gaps.lines().count(), 2 + 137);
+    let last = gaps.lines().last().unwrap().split_once(',').unwrap();
+    assert_eq!(last.0, "137");
+    assert_eq!(last.1.parse::<f64>().unwrap(), model["diagnostic"]["gap"].as_f64().unwrap());
+    let svg = read_text(place.path().join("o/gap.svg"));
+    assert!(svg.contains("diagnostic, not billed") && read(place.path().join("o/gap.png")).starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let place = place();
+    let files = |seed: &str, out: &str| {
+        succeeds(place.path(), &[&LOGISTIC[..], &["--seed", seed, "--out", out]].concat());
+        ["model.json", "queries.csv", "gap.csv", "gap.svg", "gap.png"]
+            .map(|name| read(place.path().join(out).join(name)))
+    };
+    let (one, again, other) = (files("3", "a"), files("3", "b"), files("4", "c"));
+    assert_eq!(one, again);
+    assert!(one[1] != other[1] && one[2] != other[2]);
+}
+
+#[test]
+fn every_method_can_fit() {
+    let place = place();
+    for name in succeeds(place.path(), &["methods", "--quiet"]).lines() {
+        let model = fit(place.path(), &["--method", name, "--budget", "60"]);
+        assert_eq!(
+            (model["queries"]["billed"].as_u64(), model["diverged"].as_bool()),
+            (Some(60), Some(false)),
+            "{name}"
+        );
+        assert_eq!(model["sees_more"].is_null(), !["ogq", "ciag", "oort", "power-of-choice"].contains(&name), "{name}");
+    }
+    let told = succeeds(place.path(), &[&LOGISTIC[..], &["--method", "ogq"]].concat());
+    assert!(told.contains("ogq (oracle, looks not billed) sees more than it pays for"), "{told}");
+}
+
+#[test]
+fn it_says_what_was_taken_and_why_it_stopped() {
+    let place = place();
+    let told = succeeds(place.path(), &LOGISTIC);
+    for words in [
+        "loss                  logistic: the target has two levels; --loss takes another; predicts the probability of \"yes\"",
+        "(auto: 1/(3 L_max))",
+        "users                 7",
+        "ward=north",
+        "queries billed        500",
+        "% of the gap at the start (diagnostic, not billed)",
+        "stopped               the budget of 500 queries is spent",
+        "written to out/patients: model.json queries.csv gap.csv gap.svg gap.png",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let days = ["fit", "patients.csv", "--user", "hospital", "--target", "days", "--features", "age,ward"];
+    let told = succeeds(place.path(), &[&days[..], &["--target-gap", "0.05", "--step-size", "theory"]].concat());
+    assert!(told.contains("squares: the target has more than two values"), "{told}");
+    assert!(told.contains("(theory: the cap of SAGA's theorem)"), "{told}");
+    assert!(told.contains("the target gap is reached"), "{told}");
+    let model: Value = serde_json::from_slice(&read(place.path().join("out/patients/model.json"))).unwrap();
+    let relative = model["diagnostic"]["relative_gap"].as_f64().unwrap();
+    assert!(relative <= 0.05 && model["queries"]["billed"].as_u64().unwrap() < 500, "{relative}");
+    for (loss, name) in [("poisson", "poisson"), ("huber", "δ = 1.345"), ("huber:0.5", "δ = 0.5")] {
+        let told = succeeds(place.path(), &[&days[..], &["--loss", loss]].concat());
+        assert!(told.contains(name), "{loss}: {told}");
+    }
+    assert_eq!(succeeds(place.path(), &[&days[..], &["--quiet"]].concat()), "");
+    // Bad news, in plain words.
+    let told = succeeds(place.path(), &[&days[..], &["--step-size", "100"]].concat());
+    assert!(told.contains("It diverged: the coefficients mean nothing. Give a smaller --step-size."), "{told}");
+    let told = succeeds(place.path(), &[&days[..], &["--budget", "7"]].concat());
+    assert!(told.contains("No step was taken: saga asks all 7 users first. Give a --budget above 7"), "{told}");
+}
+
+#[test]
+fn weights_and_other_delimiters_are_read() {
+    // A row of weight 2 is two rows.
+    let place = folder_with("w.csv", "who|x|y|times\nA|0|1|2\nA|2|3|1\nB|1|5|1\nB|4|4|1\n");
+    fs::write(place.path().join("rows.csv"), "who|x|y\nA|0|1\nA|0|1\nA|2|3\nB|1|5\nB|4|4\n").unwrap();
+    let found = |file: &str, more: &[&str]| {
+        let arguments = ["fit", file, "--user", "who", "--target", "y", "--l2", "0", "--json", "--delimiter", "|"];
+        let arguments = [&arguments[..], &["--no-standardise", "--budget", "20000"], more].concat();
+        numbers(&serde_json::from_str(&succeeds(place.path(), &arguments)).unwrap(), "original")
+    };
+    let (weighted, repeated) = (found("w.csv", &["--weight", "times"]), found("rows.csv", &[]));
+    for (one, other) in weighted.iter().zip(&repeated) {
+        assert!((one - other).abs() < 1e-9, "{weighted:?} {repeated:?}");
+    }
+}
+
+#[test]
+fn mistakes_are_named_and_nothing_is_written() {
+    let place = place();
+    fs::write(place.path().join("gaps.csv"), patients().replacen(",west,", ",,", 2)).unwrap();
+    fs::write(place.path().join("one.csv"), "hospital,age,died\nA,1,no\nB,2,no\n").unwrap();
+    fs::write(place.path().join("three.csv"), "hospital,age,died\nA,1,no\nB,2,yes\nB,3,perhaps\n").unwrap();
+    let died = |file: &'static str| ["fit", file, "--user", "hospital", "--target", "died"];
+    let more = |more: &[&'static str]| [&LOGISTIC[..], more].concat();
+    for (arguments, expected) in [
+        (
+            vec!["fit", "patients.csv", "--user", "hopsital", "--target", "died"],
+            "patients.csv: there is no column \"hopsital\"; did you mean \"hospital\"? (there are: \"hospital\", \"age\"",
+        ),
+        (vec!["fit", "patients.csv", "--user", "hospital", "--target", "dyed"], "did you mean \"died\"?"),
+        (more(&["--weight", "wards"]), "there is no column \"wards\"; did you mean \"ward\"?"),
+        (vec!["fit", "patient.csv", "--user", "hospital", "--target", "died"], "patient.csv: cannot be read"),
+        (
+            died("gaps.csv").to_vec(),
+            "2 of 90 rows have missing values (\"ward\": 2): fill them in, or pass --drop-missing",
+        ),
+        (died("one.csv").to_vec(), "one.csv: the target \"died\" is \"no\" in every row: there is nothing to predict"),
+        (died("three.csv").to_vec(), "three.csv: line 2: the target \"died\" is \"no\", which is not a finite number"),
+        (died("three.csv").to_vec(), "a target with more than two levels must be numeric"),
+        (more(&["--loss", "squares"]), "line 2: the target \"died\" is"),
+        (more(&["--loss", "logistc"]), "did you mean \"logistic\"?"),
+        (more(&["--method", "sqg"]), "there is no method \"sqg\"; did you mean \"sgq\"?"),
+        (more(&["--method", "adam"]), "there is no method \"adam\"; there are: sgd, "),
+        (more(&["--p", "0.3"]), "saga takes no p: leave out --p, or take --method sgq"),
+        (more(&["--method", "sgq", "--p", "1.5"]), "the exploration probability p is 1.5: it must lie in [0, 1]"),
+        (more(&["--method", "svrg", "--step-size", "theory"]), "no theorem bounds the step size of svrg"),
+        (
+            more(&["--budget", "-5"]),
+            "invalid value '-5' for '--budget <N>': expected a whole number from 1 to 10000000",
+        ),
+        (more(&["--budget", "0"]), "expected a whole number from 1 to 10000000"),
+        (more(&["--l2", "-1"]), "patients.csv: the L2 penalty is -1: it must not be negative"),
+        (more(&["--step-size", "-0.1"]), "expected a positive number, auto or theory"),
+        (more(&["--target-gap", "0"]), "expected a positive number"),
+        (more(&["--features", "age"]), "cannot be used with"),
+        (more(&["--delimiter", "ab"]), "expected one character"),
+        (more(&["--out", "patients.csv/below"]), "cannot write to the folder patients.csv/below"),
+    ] {
+        let error = refuses(place.path(), &arguments);
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        assert!(!place.path().join("out").exists(), "nothing is written for {arguments:?}");
+    }
+    let dropped = [&died("gaps.csv")[..], &["--drop-missing"]].concat();
+    assert!(succeeds(place.path(), &dropped).contains("88 (2 more left out: a value is missing)"));
+}
+
+#[test]
+fn predictions_that_cannot_be_made_are_refused() {
+    let place = place();
+    fit(place.path(), &[]);
+    let model = read_text(place.path().join("o/model.json"));
+    let write = |name: &str, contents: &str| fs::write(place.path().join(name), contents).unwrap();
+    for (file, contents, expected) in [
+        ("level.csv", "age,ward\n40,east\n40,attic\n", "level.csv: line 3: \"ward\" is \"attic\", which was not among"),
+        ("column.csv", "agee,ward\n40,east\n", "there is no column \"age\", which the predictions need; did you mean"),
+        ("missing.csv", "age,ward\n40,east\n,east\n", "line 3: \"age\" is missing"),
+        ("text.csv", "age,ward\nold,east\n", "line 2: \"age\" is \"old\""),
+        ("empty.csv", "", "empty.csv: "),
+    ] {
+        write(file, contents);
+        let error = refuses(place.path(), &["predict", "o/model.json", file, "--out", "p.csv"]);
+        assert!(error.contains(expected), "{error}");
+    }
+    for (good, bad, expected) in [
+        (
+            "\"format\": 1",
+            "\"format\": 2",
+            "has format 2, written by sgq 0.1.0; this is sgq 0.1.0, which reads format 1",
+        ),
+        ("\"format\": 1", "\"fromat\": 1", "bad.json is not a model of sgq fit"),
+        ("\"standardised\": ", "\"standardised\": \"x\", \"y\": ", "bad.json is damaged"),
+        ("\"name\": \"age\"", "\"name\": \"agee\"", "its coefficients are not those of its columns"),
+        ("\"scale\": ", "\"scale\": -", "the scale of a column is not positive"),
+        ("\"loss\": \"logistic\"", "\"loss\": \"poisson\"", "its target does not fit the loss"),
+    ] {
+        assert!(model.contains(good), "{good}");
+        write("bad.json", &model.replacen(good, bad, 1));
+        let error = refuses(place.path(), &["predict", "bad.json", "patients.csv", "--out", "p.csv"]);
+        assert!(error.contains(expected), "{bad}: {error}");
+    }
+    write("cut.json", &model[..model.len() / 2]);
+    let error = refuses(place.path(), &["predict", "cut.json", "patients.csv"]);
+    assert!(error.contains("the model cut.json is damaged") && error.contains("fit it again"), "{error}");
+    assert!(refuses(place.path(), &["predict", "no.json", "patients.csv"]).contains("cannot read the model no.json"));
+    assert!(refuses(place.path(), &["predict", "o/model.json", "no.csv"]).contains("no.csv: cannot be read"));
+    assert!(!place.path().join("p.csv").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_a_model_that_predicts() {
+    use std::{
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+    let place = place();
+    let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
+        .args(LOGISTIC)
+        .args(["--budget", "10000000", "--out", "o"])
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The folder is made when interrupts are already heard.
+    let begun = Instant::now();
+    while !place.path().join("o").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never began");
+        sleep(Duration::from_millis(5));
+    }
+    sleep(Duration::from_millis(100));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(130), "{stdout}{stderr}");
+    assert!(stdout.contains("stopped               interrupted"), "{stdout}");
+    let model: Value = serde_json::from_slice(&read(place.path().join("o/model.json"))).unwrap();
+    let billed = model["queries"]["billed"].as_u64().unwrap();
+    assert!(stderr.contains(&format!("interrupted: what was reached after {billed} queries is in o")), "{stderr}");
+    assert_eq!((&model["interrupted"], &model["stop"]), (&Value::from(true), &Value::from("interrupted")));
+    assert!(billed < 10_000_000);
+    let last = read_text(place.path().join("o/gap.csv"));
+    assert!(last.lines().last().unwrap().starts_with(&format!("{billed},")));
+    let output = sgq(place.path(), &["predict", "o/model.json", "patients.csv"]);
+    assert!(output.status.success() && text(&output.stdout).lines().count() == 91);
+    assert!(text(&output.stderr).contains("was interrupted"), "{}", text(&output.stderr));
+}
+
+/// The commands in docs/fit.md, as they stand there, print what stands below them.
+#[cfg(unix)]
+#[test]
+fn the_example_in_the_documents_works() {
+    let document = read_text(root().join("docs/fit.md"));
+    let blocks = |kind: &str| -> Vec<String> {
+        let fence = format!("```{kind}\n");
+        document.split(&fence).skip(1).map(|block| block.split("```").next().unwrap().to_owned()).collect()
+    };
+    let commands = blocks("sh").concat().replace("cargo run --release --", env!("CARGO_BIN_EXE_sgq"));
+    let place = folder_with("run.sh", &commands);
+    let output = Command::new("sh").args(["-e", "run.sh"]).current_dir(place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The last bits may differ from one kind of processor to the next.
+    let short = |field: &str| match field.parse::<f64>() {
+        Ok(number) if field.len() > 10 => format!("{number:.6}"),
+        _ => field.to_owned(),
+    };
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines.map(|line| line.split(',').map(short).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(lines(&text(&output.stdout)), lines(&blocks("text").concat()));
+}
