@@ -3,7 +3,7 @@
 
 mod lag;
 
-use std::ops::Range;
+use std::{hint::black_box, ops::Range};
 
 use crate::{
     Oracle as _, Random, SettingsError, StopReason,
@@ -49,6 +49,8 @@ pub struct LinearSaga<'p> {
     lags: Lags,
     step_size: f64,
     random: Random,
+    /// The user of the coming step.
+    next: usize,
     steps: u64,
     /// The steps from which on the mean is computed afresh.
     refresh_at: u64,
@@ -98,13 +100,15 @@ impl<'p> LinearSaga<'p> {
             let slope = problem.loss().slope(rows.dot(row, start), *target);
             User { start: start_of_row, end, target: *target, slope }
         };
+        let mut random = Random::new(seed, "choice");
         let mut saga = Self {
             problem,
             users: problem.targets().iter().enumerate().map(user).collect(),
             coordinates: start.iter().map(|x| Coordinate::new(*x)).collect(),
             lags: Lags::new(step_size, problem.l2(), dim),
             step_size,
-            random: Random::new(seed, "choice"),
+            next: random.index(problem.users()),
+            random,
             steps: 0,
             refresh_at: 0,
             largest_coordinate: DIVERGENCE_LIMIT * start.iter().fold(1.0, |largest: f64, x| largest.max(x.abs())),
@@ -144,27 +148,32 @@ impl<'p> LinearSaga<'p> {
 
     /// Takes steps; `columns` says in which columns the numbers of a row are.
     fn take<C: Iterator<Item = usize>>(&mut self, steps: u64, values: &[f64], columns: impl Fn(Range<usize>) -> C) {
+        let Self { users, coordinates, lags, random, next, .. } = self;
+        let (users, coordinates) = (&mut **users, &mut **coordinates);
         let loss = self.problem.loss();
-        let count = self.users.len();
-        let part = 1.0 / count as f64;
+        let (step_size, part) = (self.step_size, 1.0 / users.len() as f64);
         for _ in 0..steps {
-            let user = &mut self.users[self.random.index(count)];
+            let user = std::mem::replace(next, random.index(users.len()));
+            fetch(values, &columns, &users[*next]);
+            let user = &mut users[user];
             let row = user.start..user.end;
             let values = &values[row.clone()];
-            let mut prediction = 0.0;
-            for (column, value) in columns(row.clone()).zip(values) {
-                prediction += value * self.lags.catch_up(&mut self.coordinates[column]);
+            // Two sums, so that an addition need not wait for the one before.
+            let mut sums = [0.0; 2];
+            let mut numbers = columns(row.clone()).zip(values);
+            while let Some((column, value)) = numbers.next() {
+                sums[0] += value * lags.catch_up(&mut coordinates[column]);
+                if let Some((column, value)) = numbers.next() {
+                    sums[1] += value * lags.catch_up(&mut coordinates[column]);
+                }
             }
-            let slope = loss.slope(prediction, user.target);
+            let slope = loss.slope(sums[0] + sums[1], user.target);
             let change = slope - user.slope;
             user.slope = slope;
-            self.lags.advance();
             for (column, value) in columns(row).zip(values) {
-                let coordinate = &mut self.coordinates[column];
-                self.lags.catch_up(coordinate);
-                coordinate.x -= self.step_size * change * value;
-                coordinate.mean += part * change * value;
+                lags.step(&mut coordinates[column], step_size * change * value, part * change * value);
             }
+            lags.advance();
         }
     }
 
@@ -195,4 +204,12 @@ impl<'p> LinearSaga<'p> {
     pub fn steps(&self) -> u64 {
         self.steps
     }
+}
+
+/// Reads the ends of a row a step before it is needed: by then they have come from the memory.
+#[inline(always)]
+fn fetch<C: Iterator<Item = usize>>(values: &[f64], columns: impl Fn(Range<usize>) -> C, user: &User) {
+    let row = user.start..user.end;
+    let ends = values[row.clone()].first().zip(values[row.clone()].last());
+    black_box((ends.map(|(first, last)| first + last), columns(row).next()));
 }

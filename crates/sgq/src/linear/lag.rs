@@ -26,6 +26,8 @@ impl Coordinate {
 pub(super) struct Lags {
     /// `ρᵏ` and `α (1 + … + ρᵏ⁻¹)` for every lag `k` there can be.
     powers: Vec<(f64, f64)>,
+    /// The same for one step.
+    one: (f64, f64),
     /// Steps since all coordinates were current.
     now: usize,
 }
@@ -39,12 +41,22 @@ impl Lags {
         let keep = 1.0 - step_size * l2;
         let next = |(power, sum): &(f64, f64)| Some((keep * power, keep * sum + step_size));
         let powers = std::iter::successors(Some((1.0, 0.0)), next).take(dim.max(LONGEST) + 1).collect();
-        Self { powers, now: 0 }
+        Self { powers, one: (keep, step_size), now: 0 }
     }
 
     /// How many more steps there can be before all coordinates must catch up.
     pub(super) fn room(&self) -> u64 {
         (self.powers.len() - 1 - self.now) as u64
+    }
+
+    /// Takes the coming step with a coordinate that is up to date: the part that all steps have, this much more down, and
+    /// this much more for the mean from now on.
+    #[inline(always)]
+    pub(super) fn step(&self, coordinate: &mut Coordinate, down: f64, more: f64) {
+        let (power, sum) = self.one;
+        coordinate.x = power * coordinate.x - sum * coordinate.mean - down;
+        coordinate.mean += more;
+        coordinate.seen = self.now + 1;
     }
 
     /// One more step.
