@@ -27,6 +27,8 @@ use lag::{Coordinate, Lags};
 /// until a row needs them, when all the missed steps are taken at once; a step takes time in proportion to the numbers in
 /// the row that are not zero.
 ///
+/// The running mean is not compensated as a session's is; every 20 epochs it is computed afresh from the slopes.
+///
 /// As in a session every user is asked once before the first step, and the same seed asks the same users.
 ///
 /// ```
@@ -118,7 +120,10 @@ impl<'p> LinearSaga<'p> {
         Ok(saga)
     }
 
-    /// Takes that many steps, each of them a query. Divergence is looked for now and then, not after every step.
+    /// Takes that many steps, each of them a query.
+    ///
+    /// Divergence is looked for at the end, and on the way now and then: not after every step. Every call looks at all
+    /// coordinates, so that many short ones take longer than one.
     pub fn run(&mut self, steps: u64) -> StopReason {
         let problem = self.problem;
         let end = self.steps.saturating_add(steps);
