@@ -15,6 +15,7 @@ pub mod belief;
 pub mod catalog;
 pub mod choice;
 mod kernel;
+pub mod linear;
 mod meter;
 pub mod method;
 mod oracle;
@@ -30,6 +31,7 @@ pub mod update;
 
 pub use belief::{Belief, LastGradient};
 pub use choice::{Choice, ChoiceError, Chosen, Needs, Reply, Scene};
+pub use linear::LinearSaga;
 pub use meter::Meter;
 pub use method::{Method, Part};
 pub use oracle::Oracle;

@@ -25,10 +25,10 @@ impl Random {
     /// A whole number in `0..below`, each exactly equally likely (Lemire's multiply-and-reject). `below` is at least 1.
     pub fn index(&mut self, below: usize) -> usize {
         let below = below.max(1) as u64;
-        let reject_under = below.wrapping_neg() % below;
         loop {
             let wide = u128::from(self.0.next_u64()) * u128::from(below);
-            if wide as u64 >= reject_under {
+            // What is rejected lies below this remainder, and so below `below`: the division is hardly ever needed.
+            if wide as u64 >= below || wide as u64 >= below.wrapping_neg() % below {
                 return (wide >> 64) as usize;
             }
         }

@@ -261,6 +261,10 @@ pub enum SettingsError {
     /// For parts of one's own, in their own words.
     #[error("{0}")]
     Other(String),
+    #[error(
+        "user {user} holds {rows} rows, and a linear model with one number a user needs one: take a session instead"
+    )]
+    RowsPerUser { user: usize, rows: usize },
     #[error("the problem has {expected} {what}, the settings {found}")]
     Mismatch { what: &'static str, expected: usize, found: usize },
 }

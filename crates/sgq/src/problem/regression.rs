@@ -99,6 +99,21 @@ impl Regression {
         self.loss
     }
 
+    /// The features of every row, user by user.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// What each row's prediction is compared with.
+    pub fn targets(&self) -> &[f64] {
+        &self.targets
+    }
+
+    /// The penalty `λ`.
+    pub fn l2(&self) -> f64 {
+        self.l2
+    }
+
     /// How many rows each user holds.
     pub fn rows_per_user(&self) -> impl Iterator<Item = usize> {
         self.blocks.windows(2).map(|block| block[1] - block[0])

@@ -5,6 +5,7 @@
 mod catalogue;
 mod competitor_reference;
 mod competitors;
+mod linear;
 mod naive;
 mod paper;
 mod problems;

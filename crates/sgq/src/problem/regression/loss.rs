@@ -78,12 +78,9 @@ impl Loss {
 
 /// `1 / (1 + e^{−z})`, without overflow.
 fn sigmoid(z: f64) -> f64 {
-    if z >= 0.0 {
-        1.0 / (1.0 + (-z).exp())
-    } else {
-        let e = z.exp();
-        e / (1.0 + e)
-    }
+    // No branch: which sign comes next cannot be foreseen.
+    let e = (-z.abs()).exp();
+    (if z >= 0.0 { 1.0 } else { e }) / (1.0 + e)
 }
 
 /// `Σ ln(1 + e^{−m})` over margins `m = yz`: most of the time of a logistic value goes into logarithms, and the logarithm of
