@@ -19,7 +19,7 @@ const TOP: f64 = 118.0;
 impl HeatMap {
     /// As an SVG document.
     pub fn svg(&self) -> String {
-        let width = NAMES + CELL.0 * self.problems.len() as f64 + 16.0;
+        let width = NAMES + CELL.0 * self.problems.len() as f64 + 64.0;
         let height = TOP + CELL.1 * self.rows.len() as f64 + 16.0;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} \
@@ -45,7 +45,10 @@ impl HeatMap {
             for (column, ratio) in ratios.iter().enumerate() {
                 let x = NAMES + CELL.0 * column as f64;
                 let (fill, ink) = colour(*ratio);
-                let words = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.1}"));
+                let words = ratio.map_or("–".to_owned(), |ratio| match ratio {
+                    ratio if ratio < 0.1 => format!("{ratio:.2}"),
+                    ratio => format!("{ratio:.1}"),
+                });
                 let _ = writeln!(
                     svg,
                     "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>\

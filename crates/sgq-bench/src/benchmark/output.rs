@@ -15,6 +15,7 @@ use crate::{
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
     let rows: Vec<&Row> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
     folder.write("summary.csv", summary_csv(&rows))?;
+    folder.write("overview.csv", overview_csv(experiment, outcome))?;
     let mut sections = Vec::new();
     for tuning in [Tuned::Tuned, Tuned::Untuned] {
         let words = words(tuning);
@@ -90,6 +91,37 @@ fn summary_csv(rows: &[&Row]) -> String {
             number(row.queries_hi),
             row.step_size,
         );
+    }
+    csv
+}
+
+/// Each method over all problems: on how many it reaches a target, the geometric mean of its queries there over the fewest of
+/// any method that pays, and on how many it is that method.
+fn overview_csv(experiment: &Experiment, outcome: &Outcome) -> String {
+    let mut csv = "method,tuning,target,problems,reached,mean_ratio,fewest_on\n".to_owned();
+    for tuning in [Tuned::Tuned, Tuned::Untuned] {
+        for method in &experiment.methods {
+            for &target in &experiment.targets {
+                let (mut problems, mut fewest_on, mut logarithms) = (0, 0, Vec::new());
+                for problem in &experiment.problems {
+                    let Some(best) = fewest(&of_problem(outcome, &problem.name), tuning, target) else {
+                        continue;
+                    };
+                    problems += 1;
+                    let cell = cell_of(outcome, &problem.name, &method.name);
+                    if let Some(queries) = cell.and_then(|cell| queries(cell, tuning, target)) {
+                        logarithms.push((queries.max(1) as f64 / best.max(1) as f64).ln());
+                        fewest_on += u32::from(queries == best);
+                    }
+                }
+                let reached = logarithms.len();
+                let mean = (logarithms.iter().sum::<f64>() / reached as f64).exp();
+                let mean = if reached > 0 { format!("{mean:.2}") } else { String::new() };
+                let name = quoted(&method.name);
+                let words = words(tuning);
+                let _ = writeln!(csv, "{name},{words},{target:?},{problems},{reached},{mean},{fewest_on}");
+            }
+        }
     }
     csv
 }
@@ -173,7 +205,7 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
     }
     Figure {
         title: format!("Performance profile, step sizes {}", words(tuning)),
-        x_label: "queries over the fewest of any method that pays, as a power of 2".into(),
+        x_label: "queries over the fewest, as a power of 2".into(),
         y_label: "part of all problems and targets".into(),
         curves,
         y_range: None,
