@@ -69,6 +69,8 @@ pub struct NamedProblem {
     pub start: Vec<f64>,
     /// The problem itself.
     pub problem: Box<dyn Problem + Send + Sync>,
+    /// What kind of problem its data make, in lines for a reader.
+    pub card: Option<String>,
 }
 
 /// A method of an experiment.

@@ -74,8 +74,14 @@ pub struct Table {
     pub lines: Vec<Vec<String>>,
 }
 
-/// A benchmark's page: figures, then tables.
-pub fn page(title: &str, unfinished: usize, tables: &[Table], figures: &[(String, String)]) -> String {
+/// A benchmark's page: figures, then tables, then what kind of problems they are about.
+pub fn page(
+    title: &str,
+    unfinished: usize,
+    tables: &[Table],
+    figures: &[(String, String)],
+    cards: &[(String, String)],
+) -> String {
     let mut page = beginning(title);
     if unfinished > 0 {
         let _ =
@@ -99,6 +105,9 @@ pub fn page(title: &str, unfinished: usize, tables: &[Table], figures: &[(String
             let _ = writeln!(page, "<tr>{}</tr>", cells(line, "td"));
         }
         page.push_str("</table></div>\n");
+    }
+    for (problem, card) in cards {
+        let _ = writeln!(page, "<h2>{}: what kind of problem</h2>\n<pre>{}</pre>", escaped(problem), escaped(card));
     }
     page + &ending()
 }

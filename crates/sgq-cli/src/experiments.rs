@@ -87,7 +87,7 @@ impl Options {
         keep(&self.methods, "method", &mut experiment.methods, |method| &method.name)
     }
 
-    fn talks(&self) -> bool {
+    pub fn talks(&self) -> bool {
         !self.quiet && !self.json
     }
 }

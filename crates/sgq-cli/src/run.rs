@@ -11,6 +11,7 @@ use sgq_bench::{Experiment, output::file_name};
 use crate::{
     Outcome, benchmark,
     experiments::{Files, Job, Options},
+    terminal,
 };
 
 /// Run an experiment from a file: problems, methods, step sizes, trials, budget, targets.
@@ -39,15 +40,26 @@ pub fn read(path: &Path) -> Result<Experiment, Box<dyn Error>> {
     Ok(Experiment::from_toml(&file, &text)?)
 }
 
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let mut experiment = read(&args.file)?;
     args.options.apply(&mut experiment)?;
     let default_out = Path::new("out").join(file_name(&experiment.name));
     let out = args.out.as_ref().unwrap_or(&default_out);
-    if experiment.tuning.is_some() {
-        if args.trace || args.options.bounds {
-            return Err("--trace and --bounds are for experiments without [tuning]".into());
+    if experiment.tuning.is_some() && (args.trace || args.options.bounds) {
+        return Err("--trace and --bounds are for experiments without [tuning]".into());
+    }
+    if args.options.talks() {
+        for problem in &experiment.problems {
+            if let Some(card) = &problem.card {
+                terminal::say(&format!("\n  {}\n{}", problem.name, indented(card)))?;
+            }
         }
+    }
+    if experiment.tuning.is_some() {
         return benchmark::run(&experiment, &args.options, out);
     }
     let title = experiment.title.clone();

@@ -42,7 +42,9 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
         sections.push((figure.title, svg));
     }
     let tables = report_tables(experiment, outcome);
-    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections))
+    let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
+    let cards: Vec<(String, String)> = cards.collect();
+    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &cards))
 }
 
 fn words(tuning: Tuned) -> &'static str {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sgq::problem::Loss;
 use sgq_data::{
-    Dataset,
+    Card, Dataset,
     csv::{self, Features},
     libsvm::{self, Users},
 };
@@ -50,12 +50,14 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
     };
     let l2 = section.number("l2")?.unwrap_or(0.01);
     let problem = data.regression(loss, l2).map_err(|error| section.complain("file", error))?;
+    let card = Card::new(&data, &problem).to_string();
     let start = match read_start(section)? {
         Some(start) if start.len() == 1 => vec![start[0]; data.column_names.len()],
         Some(start) => start,
         None => vec![0.0; data.column_names.len()],
     };
-    start_at(section, name, start, Box::new(problem))
+    let problem = start_at(section, name, start, Box::new(problem))?;
+    Ok(NamedProblem { card: Some(card), ..problem })
 }
 
 fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, FileError> {
@@ -96,13 +98,34 @@ fn read_csv(section: &Section<'_>, loss: Loss) -> Result<Dataset, FileError> {
 }
 
 fn read_libsvm(section: &Section<'_>, loss: Option<Loss>) -> Result<Dataset, FileError> {
-    let users = section.require("users", section.value("users"))?;
-    let users = match users.get_ref() {
+    let value = section.require("users", section.value("users"))?;
+    let wrong = || {
+        let expected =
+            "expected \"qid\", \"rows\", a number of blocks, { file = \"…\" } or { dirichlet = …, concentration = … }";
+        section.complain("users", expected)
+    };
+    let users = match value.get_ref() {
         DeValue::String(text) if text == "qid" => Users::Qid,
         DeValue::String(text) if text == "rows" => Users::EachRow,
+        DeValue::Table(table) => {
+            let split = Section::new(section.source, section.name_of("users"), value.span(), table);
+            split.allow(&["file", "dirichlet", "concentration", "seed"])?;
+            match (split.text("file")?, split.whole("dirichlet")?) {
+                (Some(_), None) => {
+                    let names = libsvm::read_names(path(&split)?).map_err(|error| split.complain("file", error))?;
+                    Users::Names(names)
+                }
+                (None, Some(users)) => Users::Dirichlet {
+                    users: usize::try_from(users).unwrap_or(usize::MAX),
+                    concentration: split.number("concentration")?.unwrap_or(0.5),
+                    seed: split.whole("seed")?.unwrap_or(0),
+                },
+                _ => return Err(wrong()),
+            }
+        }
         value => match super::section::whole(value).and_then(|count| usize::try_from(count).ok()) {
             Some(count) => Users::Blocks(count),
-            None => return Err(section.complain("users", "expected \"qid\", \"rows\" or a number of blocks")),
+            None => return Err(wrong()),
         },
     };
     let intercept = switch(section, "intercept")?.unwrap_or(true);

@@ -248,7 +248,7 @@ pub(super) fn start_at(
     if !problem.gap(&start).is_some_and(f64::is_finite) {
         return Err(section.complain("start", "the objective there is too large for a number: start closer"));
     }
-    Ok(NamedProblem { name: name.to_owned(), start, problem })
+    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None })
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.

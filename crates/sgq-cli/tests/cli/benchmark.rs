@@ -126,20 +126,24 @@ fn names_and_files_that_are_not_there_are_named() {
             "features",
         ),
         ("kind = \"csvs\"\n", "did you mean \"csv\"?"),
-        ("kind = \"libsvm\"\nfile = \"d.svm\"\nusers = \"all\"\n", "expected \"qid\", \"rows\" or a number"),
+        ("kind = \"libsvm\"\nfile = \"d.svm\"\nusers = \"all\"\n", "expected \"qid\", \"rows\", a number"),
         ("kind = \"libsvm\"\nfile = \"d.svm\"\nusers = 9\n", "d.svm"),
     ] {
         fs::write(place.path().join("x.toml"), format!("{head}{problem}{tail}")).unwrap();
         let message = refuses(place.path(), &["run", "x.toml"]);
         assert!(message.contains(expected) && message.contains("x.toml:"), "{expected}: {message}");
     }
+    fs::write(place.path().join("names.txt"), "b\na\nb\n").unwrap();
     // And what is right runs, relative gaps and all.
     for problem in [
         "kind = \"libsvm\"\nfile = \"d.svm\"\nusers = \"rows\"\n",
+        "kind = \"libsvm\"\nfile = \"d.svm\"\nusers = { file = \"names.txt\" }\n",
+        "kind = \"libsvm\"\nfile = \"d.svm\"\nusers = { dirichlet = 2, concentration = 1, seed = 4 }\n",
         "kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"huber\"\ndelta = 0.5\n",
     ] {
         fs::write(place.path().join("x.toml"), format!("relative = true\n{head}{problem}{tail}")).unwrap();
-        succeeds(place.path(), &["run", "x.toml", "--out", "x"]);
+        let stdout = succeeds(place.path(), &["run", "x.toml", "--out", "x"]);
+        assert!(stdout.contains("rows a user"), "{stdout}");
         let csv = read_text(place.path().join("x/curves.csv"));
         assert_eq!(csv.lines().nth(1), Some("p,sgd,0,1.0,NaN"));
     }
