@@ -97,7 +97,12 @@ impl NamedMethod {
 impl Experiment {
     /// Reads an experiment from the text of a file; `file` is only for messages.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, FileError> {
-        file::read(file, text)
+        file::read(file, text, &[])
+    }
+
+    /// The same with only some of its problems: the data of the others need not be there.
+    pub fn with_problems(file: &str, text: &str, only: &[String]) -> Result<Self, FileError> {
+        file::read(file, text, only)
     }
 
     /// The title of what concerns one problem: its name is only needed where there are several.

@@ -48,7 +48,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let experiment = run::read(&args.file)?;
+    let experiment = run::read(&args.file, &[])?;
     if experiment.tuning.is_some() {
         return Err(
             "the experiment tunes its step sizes, and theory is about one: certify a file without [tuning]".into()

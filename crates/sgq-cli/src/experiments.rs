@@ -36,13 +36,13 @@ pub struct Options {
     threads: Option<u16>,
     /// Only these problems of the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    problems: Vec<String>,
+    pub problems: Vec<String>,
     /// Only these methods of the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     methods: Vec<String>,
     /// Few trials, queries and step sizes: to see that everything works
     #[arg(long)]
-    quick: bool,
+    pub quick: bool,
     /// Also draw what theory guarantees, and measure how good SGQ's choices are; see `sgq certify`
     #[arg(long)]
     pub bounds: bool,

@@ -40,8 +40,8 @@ use step::{StepRule, auto_step};
     after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
                   `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
                   Why saga by default: its step size comes from theory, nothing is to be tuned, and it converges to \
-                  the optimum\nitself. sgq does well on a handful of users and badly on many; shuffled-sgd begins sooner, \
-                  and stays at a distance.\ndocs/fit.md compares them.\n\nCtrl-C keeps what was reached, marked as \
+                  the optimum itself. The paper's sgq does badly on many users; shuffled-sgd begins sooner, and stays at a \
+                  distance. docs/fit.md and docs/results.md compare them.\n\nCtrl-C keeps what was reached, marked as \
                   interrupted. The same seed gives the same bytes."
 )]
 pub struct Args {
@@ -139,6 +139,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         terminal::complain(&format!("interrupted: what was reached after {queries} queries is in {}", out.display()));
         return Ok(Outcome::Interrupted);
     }
+    if run.diverged() {
+        let out = out.display();
+        return Err(format!(
+            "the fit diverged, and its coefficients mean nothing: give a smaller --step-size ({out} has what there is)"
+        )
+        .into());
+    }
     Ok(Outcome::Done)
 }
 
@@ -164,6 +171,7 @@ fn model(
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         interrupted,
+        diverged: false,
         user: args.data.user.clone(),
         target: args.data.target.clone(),
         loss: loss.loss,

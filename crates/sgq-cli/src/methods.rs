@@ -34,15 +34,15 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 fn text() -> String {
     let mut text = "Methods (method = \"…\")\n".to_owned();
     for method in METHODS {
-        let _ = writeln!(text, "  {:<15}{}", method.name, method.summary);
-        let _ = writeln!(text, "  {:<15}queries: {}", "", method.charges);
+        let _ = writeln!(text, "  {:<19}{}", method.name, method.summary);
+        let _ = writeln!(text, "  {:<19}queries: {}", "", method.charges);
         write_settings(&mut text, &method.recipe.settings());
     }
     write_parts(&mut text, "Choices (choice = \"…\"): whom to ask", CHOICES);
     write_parts(&mut text, "Updates (update = \"…\"): how to move", UPDATES);
     text.push_str("\nBeliefs: what is held of each user; they follow from the choice and the update\n");
     for belief in BELIEFS {
-        let _ = writeln!(text, "  {:<15}{}", belief.name, belief.summary);
+        let _ = writeln!(text, "  {:<19}{}", belief.name, belief.summary);
     }
     text.push_str("\nStep sizes (step_size = …)\n");
     for rule in STEP_SIZES {
@@ -54,14 +54,14 @@ fn text() -> String {
 fn write_parts<Kind>(text: &mut String, title: &str, parts: &[PartEntry<Kind>]) {
     let _ = writeln!(text, "\n{title}");
     for part in parts {
-        let _ = writeln!(text, "  {:<15}{}", part.name, part.summary);
+        let _ = writeln!(text, "  {:<19}{}", part.name, part.summary);
         write_settings(text, part.settings);
     }
 }
 
 fn write_settings(text: &mut String, settings: &[Entry]) {
     for setting in settings {
-        let _ = writeln!(text, "  {:<15}{}: {}", "", setting.name, setting.summary);
+        let _ = writeln!(text, "  {:<19}{}: {}", "", setting.name, setting.summary);
     }
 }
 

@@ -21,6 +21,9 @@ pub struct Model {
     pub version: String,
     /// Whether somebody stopped the fit before it was done.
     pub interrupted: bool,
+    /// Whether the fit diverged; the report that it is part of says so.
+    #[serde(default, skip_serializing)]
+    pub diverged: bool,
     pub user: String,
     pub target: String,
     pub loss: Loss,

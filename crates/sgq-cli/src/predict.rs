@@ -56,6 +56,13 @@ enum Predicted<'m> {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let model = Model::read(&args.model)?;
+    if model.diverged {
+        let path = args.model.display();
+        return Err(format!(
+            "the fit of {path} diverged, and its coefficients mean nothing: fit again with a smaller step"
+        )
+        .into());
+    }
     let values = predict(&model, &args.file)?;
     let target = &model.encoding.target;
     let predictions: Vec<Prediction<'_>> =

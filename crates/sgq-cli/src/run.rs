@@ -33,11 +33,11 @@ pub struct Args {
     options: Options,
 }
 
-/// Reads an experiment from its file.
-pub fn read(path: &Path) -> Result<Experiment, Box<dyn Error>> {
+/// Reads an experiment from its file, with only some of its problems where any are named.
+pub fn read(path: &Path, only: &[String]) -> Result<Experiment, Box<dyn Error>> {
     let file = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read the experiment {file}: {error}"))?;
-    Ok(Experiment::from_toml(&file, &text)?)
+    Ok(Experiment::with_problems(&file, &text, only)?)
 }
 
 fn indented(text: &str) -> String {
@@ -45,9 +45,11 @@ fn indented(text: &str) -> String {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let mut experiment = read(&args.file)?;
+    let mut experiment = read(&args.file, &args.options.problems)?;
     args.options.apply(&mut experiment)?;
-    let default_out = Path::new("out").join(file_name(&experiment.name));
+    // A quick look does not replace what was measured.
+    let quick = if args.options.quick { "-quick" } else { "" };
+    let default_out = Path::new("out").join(file_name(&format!("{}{quick}", experiment.name)));
     let out = args.out.as_ref().unwrap_or(&default_out);
     if experiment.tuning.is_some() && (args.trace || args.options.bounds) {
         return Err("--trace and --bounds are for experiments without [tuning]".into());

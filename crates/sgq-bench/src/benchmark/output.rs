@@ -144,7 +144,7 @@ fn queries(cell: &CellResult, tuning: Tuned, target: f64) -> Option<u64> {
 
 /// The fewest queries that a method which pays for what it sees needs.
 fn fewest(cells: &[&CellResult], tuning: Tuned, target: f64) -> Option<u64> {
-    cells.iter().filter(|cell| !cell.oracle).filter_map(|cell| queries(cell, tuning, target)).min()
+    cells.iter().filter(|cell| cell.sees_more.is_none()).filter_map(|cell| queries(cell, tuning, target)).min()
 }
 
 fn heat_map(experiment: &Experiment, outcome: &Outcome, tuning: Tuned, target: f64) -> HeatMap {
@@ -252,6 +252,9 @@ pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::
     for tuning in [Tuned::Tuned, Tuned::Untuned] {
         for problem in &experiment.problems {
             let cells = of_problem(outcome, &problem.name);
+            if cells.is_empty() {
+                continue;
+            }
             let lines = cells.iter().map(|cell| {
                 let mut line = vec![label(cell)];
                 line.extend(experiment.targets.iter().map(|target| {

@@ -138,8 +138,9 @@ fn path(section: &Section<'_>) -> Result<std::path::PathBuf, FileError> {
     let folder = Path::new(section.source.file).parent().unwrap_or(Path::new(""));
     let path = folder.join(file);
     if !path.exists() {
-        let hint = "the data sets of the suite are made by `python3 scripts/datasets.py`";
-        return Err(section.complain("file", format!("there is no file {}; {hint}", path.display())));
+        let ours = path.parent().is_some_and(|folder| folder.ends_with("data"));
+        let hint = if ours { "; the data sets of the suite are made by `python3 scripts/datasets.py`" } else { "" };
+        return Err(section.complain("file", format!("there is no file {}{hint}", path.display())));
     }
     Ok(path)
 }

@@ -14,7 +14,15 @@ use super::{
     section::{Section, Source, number, numbers, suggestion, whole},
 };
 
-pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
+/// What is said of a step size beside `[tuning]`.
+const TUNED: &str = "with [tuning] every method tries the grid, and its own default: take this one out";
+
+fn same(found: Option<&str>, name: &str) -> bool {
+    found.is_some_and(|found| found.eq_ignore_ascii_case(name))
+}
+
+/// Reads an experiment, with `only` these of its problems, or with all where there are none.
+pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment, FileError> {
     let source = Source { file, text };
     let root = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
@@ -50,18 +58,36 @@ pub(super) fn read(file: &str, text: &str) -> Result<Experiment, FileError> {
     let relative = section.read("relative", "true or false", DeValue::as_bool)?.unwrap_or(false);
     let tuning = read_tuning(&section)?;
     // With tuning every method tries a grid of steps; until then it has some step.
-    let shared_step = read_step_size(&section)?.or(tuning.map(|_| StepSize::Constant(1.0)));
+    let shared_step = read_step_size(&section)?;
+    if shared_step.is_some() && tuning.is_some() {
+        return Err(section.complain("step_size", TUNED));
+    }
+    let shared_step = shared_step.or(tuning.map(|_| StepSize::Constant(1.0)));
 
     let mut problems: Vec<NamedProblem> = Vec::new();
-    for table in section.tables("problem")? {
-        let problem = read_problem(&table)?;
-        refuse_twice(&table, problems.iter().map(|other| &*other.name), &problem.name)?;
+    let tables = section.tables("problem")?;
+    let named = |name: &str| tables.iter().any(|table| table.text("name").is_ok_and(|found| same(found, name)));
+    if let Some(unknown) = only.iter().find(|name| !named(name)) {
+        let names: Vec<&str> = tables.iter().filter_map(|table| table.text("name").ok().flatten()).collect();
+        let message = format!("the experiment has no problem {unknown:?}; there are: {}", names.join(", "));
+        return Err(section.complain("problem", message));
+    }
+    // What is left out is not even read: its data may not be there.
+    let wanted = |table: &&Section<'_>| {
+        only.is_empty() || only.iter().any(|name| table.text("name").is_ok_and(|found| same(found, name)))
+    };
+    for table in tables.iter().filter(wanted) {
+        let problem = read_problem(table)?;
+        refuse_twice(table, problems.iter().map(|other| &*other.name), &problem.name)?;
         problems.push(problem);
     }
     section.require("problem", problems.first())?;
     let mut methods: Vec<NamedMethod> = Vec::new();
     for table in section.tables("method")? {
         let method = read_method(&table, shared_step.as_ref())?;
+        if tuning.is_some() && table.value("step_size").is_some() {
+            return Err(table.complain("step_size", TUNED));
+        }
         refuse_twice(&table, methods.iter().map(|other| &*other.name), &method.name)?;
         for problem in &problems {
             open(problem, &method, budget, seed).map_err(|error| blame_method(&section, &table, problem, error))?;

@@ -57,7 +57,7 @@ pub struct MethodOptions {
     /// Any name that `sgq methods` lists
     #[arg(long, value_name = "NAME", default_value = "saga")]
     method: String,
-    /// A number; auto, a safe one for the method; or theory, the largest that the method's theorem allows
+    /// A number; auto, the method's own default; or theory, the largest that the method's theorem allows
     #[arg(long, value_name = "SIZE", default_value = "auto")]
     pub step_size: StepRule,
     /// Stop after that many queries [default: 500, or 10 for each user where that is more]

@@ -37,6 +37,9 @@ fn suite() -> TempDir {
     place
 }
 
+const GOOD_HEAD: &str = "budget = 9\nstep_size = 0.1\n[[problem]]\nname = \"p\"\nkind = \"quadratic\"\ncurvature = [1]\n\
+                         center = [0]\nstart = 1\n";
+
 fn cells(folder: &Path) -> BTreeSet<String> {
     let names = fs::read_dir(folder.join("cells")).unwrap();
     names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -48,7 +51,7 @@ fn the_suite_runs_in_its_quick_mode() {
     let run = |more: &[&str]| succeeds(place.path(), &[&["run", "experiments/grouped.toml", "--quick"], more].concat());
     // A part first: what it finished is not done again.
     run(&["--problems", "exam", "--methods", "SAGA,iag"]);
-    let out = place.path().join("out/grouped");
+    let out = place.path().join("out/grouped-quick");
     let first = cells(&out);
     assert_eq!(first.len(), 2);
     let marked = out.join("cells").join(first.first().unwrap());
@@ -110,6 +113,7 @@ fn names_and_files_that_are_not_there_are_named() {
     }
     assert!(refuses(place.path(), &["certify", "experiments/grouped.toml"]).contains("without [tuning]"));
     fs::remove_file(place.path().join("data/exam.csv")).unwrap();
+    succeeds(place.path(), &[&run[..], &["--problems", "radon", "--methods", "saga"]].concat());
     let message = refuses(place.path(), &run);
     assert!(message.contains("grouped.toml:") && message.contains("python3 scripts/datasets.py"), "{message}");
 
@@ -117,6 +121,10 @@ fn names_and_files_that_are_not_there_are_named() {
     let tail = "[[method]]\nmethod = \"sgd\"\n";
     fs::write(place.path().join("d.csv"), "who,y,x\na,1,2\na,2,5\nb,4,3\n").unwrap();
     fs::write(place.path().join("d.svm"), "1 1:2 3:1\n-1 2:1\n1 1:1\n").unwrap();
+    let tuned = format!("[tuning]\nfrom = -2\nto = 1\n{tail}");
+    fs::write(place.path().join("t.toml"), format!("{}{tuned}", GOOD_HEAD)).unwrap();
+    let message = refuses(place.path(), &["run", "t.toml"]);
+    assert!(message.contains("`step_size`") && message.contains("take this one out"), "{message}");
     for (problem, expected) in [
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"whom\"\ntarget = \"y\"\nloss = \"squares\"\n", "\"who\""),
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"square\"\n", "squares"),

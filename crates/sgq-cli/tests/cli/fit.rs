@@ -201,8 +201,13 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     }
     assert_eq!(succeeds(place.path(), &[&days[..], &["--quiet"]].concat()), "");
     // Bad news, in plain words.
-    let told = succeeds(place.path(), &[&days[..], &["--step-size", "100"]].concat());
+    let output = sgq(place.path(), &[&days[..], &["--step-size", "100", "--out", "wild"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stdout);
     assert!(told.contains("It diverged: the coefficients mean nothing. Give a smaller --step-size."), "{told}");
+    assert!(text(&output.stderr).contains("error: the fit diverged"), "{}", text(&output.stderr));
+    let told = refuses(place.path(), &["predict", "wild/model.json", "patients.csv"]);
+    assert!(told.contains("diverged, and its coefficients mean nothing"), "{told}");
     let told = succeeds(place.path(), &[&days[..], &["--budget", "7"]].concat());
     assert!(told.contains("No step was taken: saga asks all 7 users first. Give a --budget above 7"), "{told}");
 }
