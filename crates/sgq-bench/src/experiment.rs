@@ -71,6 +71,8 @@ pub struct NamedProblem {
     pub problem: Box<dyn Problem + Send + Sync>,
     /// What kind of problem its data make, in lines for a reader.
     pub card: Option<String>,
+    /// What a query costs, user by user; 1 for everybody where nobody says.
+    pub costs: Option<Vec<f64>>,
 }
 
 /// A method of an experiment.
@@ -140,9 +142,12 @@ fn open<'p>(
     budget: u64,
     seed: u64,
 ) -> Result<Box<dyn AskTell + 'p>, SettingsError> {
-    let settings = Settings::for_problem(problem.start.clone(), &*problem.problem)
+    let mut settings = Settings::for_problem(problem.start.clone(), &*problem.problem)
         .step_size(method.step_size.clone())
         .budget(budget)
         .seed(seed);
+    if let Some(costs) = &problem.costs {
+        settings = settings.costs(costs.clone());
+    }
     method.recipe.open(&method.name, settings, Sight::Problem(&*problem.problem))
 }

@@ -66,6 +66,9 @@ struct MethodSummary {
     diverged_trials: u64,
     billed_queries: u64,
     billed_per_user: Vec<u64>,
+    /// What they cost, where the problem says what a query costs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    billed_cost: Option<f64>,
     diagnostic_gradients: u64,
     /// What theory says, where somebody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +185,10 @@ impl ExperimentSummary {
             diverged_trials: row.diverged,
             billed_queries: row.billed_per_user.iter().sum(),
             billed_per_user: row.billed_per_user.clone(),
+            billed_cost: experiment.problems.iter().find(|problem| problem.name == row.problem).and_then(|problem| {
+                let costs = problem.costs.as_ref()?;
+                Some(row.billed_per_user.iter().zip(costs).map(|(count, cost)| *count as f64 * cost).sum())
+            }),
             diagnostic_gradients: row.diagnostic,
             bound: results.certificate(row).map(|it| BoundSummary::new(it, &experiment.targets)),
             choices: row.choices.as_ref().map(ChoicesSummary::new),
@@ -231,7 +238,12 @@ fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json:
             }
         }
         ChoiceKind::OracleEi { sharp: true } => settings.push(("sharp".into(), true.into())),
-        ChoiceKind::ByNorm { mixture } => settings.push(("mixture".into(), mixture.into())),
+        ChoiceKind::ByNorm { mixture, cost_aware } => {
+            settings.push(("mixture".into(), mixture.into()));
+            if cost_aware {
+                settings.push(("cost_aware".into(), true.into()));
+            }
+        }
         ChoiceKind::PowerOfChoice { candidates } => {
             settings.push(("candidates".into(), candidates.unwrap_or(default_candidates(users)).into()));
         }

@@ -39,6 +39,8 @@ pub enum ChoiceKind {
     ByNorm {
         /// The part of choices that are uniform.
         mixture: f64,
+        /// Whether norms are divided by the root of what a query costs.
+        cost_aware: bool,
     },
     /// [`Balanced`].
     Balanced,

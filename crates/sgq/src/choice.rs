@@ -9,7 +9,7 @@ mod sampling;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Belief, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
+use crate::{Belief, Meter, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
 
 pub use direction::{Balanced, Projection};
 pub use expected_improvement::{OracleEi, SurrogateEi};
@@ -76,12 +76,18 @@ pub struct Scene<'a, B> {
     pub(crate) smoothness: Option<&'a Smoothness>,
     pub(crate) all_gradients: Option<&'a [f64]>,
     pub(crate) problem: Option<&'a dyn Problem>,
+    pub(crate) meter: &'a Meter,
 }
 
 impl<'a, B> Scene<'a, B> {
     /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them.
     pub fn smoothness(&self) -> Result<&'a Smoothness, ChoiceError> {
         self.smoothness.ok_or(ChoiceError::NotAskedFor("smoothness"))
+    }
+
+    /// What a query to a user costs.
+    pub fn cost(&self, user: usize) -> f64 {
+        self.meter.cost_of(user)
     }
 
     /// A user's loss at the point: there whenever [`Needs::losses`] asked for them.

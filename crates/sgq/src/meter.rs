@@ -6,17 +6,30 @@ use crate::Oracle;
 
 /// Counts every gradient, for each user: the *billed* ones, which a user was asked for and which cost something, and
 /// the *diagnostic* ones, which a simulation looked at for free (OGQ's oracle) and which no real run could have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
     billed: Vec<u64>,
     diagnostic: Vec<u64>,
     billed_total: u64,
     polled: u64,
+    costs: Vec<f64>,
+    cost: f64,
 }
 
 impl Meter {
-    pub(crate) fn new(users: usize) -> Self {
-        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0, polled: 0 }
+    /// `costs` has one for each user, or none where all are 1.
+    pub(crate) fn new(users: usize, costs: Vec<f64>) -> Self {
+        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0, polled: 0, costs, cost: 0.0 }
+    }
+
+    /// What a query to a user costs.
+    pub fn cost_of(&self, user: usize) -> f64 {
+        self.costs.get(user).copied().unwrap_or(1.0)
+    }
+
+    /// What all billed queries have cost.
+    pub fn cost(&self) -> f64 {
+        self.cost
     }
 
     /// Queries paid for so far, over all users.
@@ -51,6 +64,7 @@ impl Meter {
     pub(crate) fn bill(&mut self, user: usize) {
         self.billed[user] += 1;
         self.billed_total += 1;
+        self.cost += self.cost_of(user);
     }
 
     /// Looks at every user's gradient at a point, one row each, and counts them as diagnostic.

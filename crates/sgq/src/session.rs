@@ -192,6 +192,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             smoothness: state.smoothness.as_ref(),
             all_gradients,
             problem: self.sight.problem().filter(|_| state.choice.needs().losses),
+            meter: &state.meter,
         };
         let chosen = state.choice.choose(&scene, &mut state.random)?;
         state.meter.poll(chosen.polled);

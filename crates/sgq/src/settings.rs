@@ -24,6 +24,7 @@ pub struct Settings {
     pub(crate) users: usize,
     pub(crate) smoothness: Option<Vec<f64>>,
     pub(crate) objective_smoothness: Option<f64>,
+    pub(crate) costs: Option<Vec<f64>>,
     pub(crate) pl_constant: Option<f64>,
     pub(crate) step_size: Option<StepSize>,
     pub(crate) budget: Option<u64>,
@@ -41,6 +42,7 @@ impl Settings {
             users,
             smoothness: None,
             objective_smoothness: None,
+            costs: None,
             pl_constant: None,
             step_size: None,
             budget: None,
@@ -70,6 +72,13 @@ impl Settings {
     /// The smoothness of `f` itself, at most the mean `L_i`: choices that are told to be sharp use it in that one's place.
     pub fn objective_smoothness(mut self, smoothness: f64) -> Self {
         self.objective_smoothness = Some(smoothness);
+        self
+    }
+
+    /// What a query costs, user by user; 1 for everybody where nobody says. Choices that weigh costs look at it, and the meter
+    /// adds it up.
+    pub fn costs(mut self, costs: Vec<f64>) -> Self {
+        self.costs = Some(costs);
         self
     }
 
@@ -199,6 +208,10 @@ pub enum SettingsError {
     Smoothness { user: usize, value: f64 },
     #[error("the smoothness of f is given as {value}: it must be positive, and cannot exceed the mean L_i, {mean}")]
     ObjectiveSmoothness { value: f64, mean: f64 },
+    #[error("{found} costs were given for {users} users: give one for each")]
+    CostsLength { users: usize, found: usize },
+    #[error("a query to user {user} costs {value}: it must be positive and finite")]
+    Cost { user: usize, value: f64 },
     #[error("{method} scores users by their smoothness: give the settings each L_i")]
     NeedsSmoothness { method: String },
     #[error("no step size was set: give a number, a rule, or the theory's")]

@@ -232,7 +232,7 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
             return Err(section.complain("kind", format!("there is no problem {kind:?}{hint}")));
         }
     }
-    section.allow(&["name", "kind", "curvature", "center", "start"])?;
+    section.allow(&["name", "kind", "curvature", "center", "start", "costs"])?;
     let curvature = section.read(
         "curvature",
         "numbers (one for each user), rows of numbers, or square matrices",
@@ -274,7 +274,17 @@ pub(super) fn start_at(
     if !problem.gap(&start).is_some_and(f64::is_finite) {
         return Err(section.complain("start", "the objective there is too large for a number: start closer"));
     }
-    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None })
+    let costs = section.numbers("costs")?;
+    if let Some(costs) = &costs {
+        if costs.len() != problem.users() {
+            let message = format!("{} costs for {} users: give one for each", costs.len(), problem.users());
+            return Err(section.complain("costs", message));
+        }
+        if let Some(bad) = costs.iter().find(|cost| !(**cost > 0.0 && cost.is_finite())) {
+            return Err(section.complain("costs", format!("a query costs {bad}: it must be positive and finite")));
+        }
+    }
+    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None, costs })
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.
@@ -400,7 +410,10 @@ fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recip
             switch(sharp, "sharp")?;
         }
         ChoiceKind::OracleEi { sharp } => switch(sharp, "sharp")?,
-        ChoiceKind::ByNorm { mixture } => set(mixture, "mixture")?,
+        ChoiceKind::ByNorm { mixture, cost_aware } => {
+            set(mixture, "mixture")?;
+            switch(cost_aware, "cost_aware")?;
+        }
         ChoiceKind::PowerOfChoice { candidates } => whole(candidates, "candidates")?,
         ChoiceKind::Uniform
         | ChoiceKind::Shuffled

@@ -4,7 +4,8 @@ use super::{ChoiceKind, Entry, MethodEntry, PartEntry, Recipe, UpdateKind};
 
 const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0, sharp: false };
 const ORACLE_EI: ChoiceKind = ChoiceKind::OracleEi { sharp: false };
-const BY_NORM: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5 };
+const BY_NORM: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5, cost_aware: false };
+const BY_NORM_AND_COST: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5, cost_aware: true };
 const POWER: ChoiceKind = ChoiceKind::PowerOfChoice { candidates: None };
 const SVRG: UpdateKind = UpdateKind::Svrg { inner_steps: None };
 const LOOPLESS: UpdateKind = UpdateKind::Loopless { probability: None };
@@ -52,6 +53,13 @@ pub const METHODS: &[MethodEntry] = {
             U::Sgd,
             ONE,
             "users in proportion to their last gradients' norms, half of the time (El Hanchi et al. 2022)",
+        ),
+        method(
+            "hetersgd",
+            BY_NORM_AND_COST,
+            U::Sgd,
+            ONE,
+            "as srg, cheap users more often: norms over the root of what a query costs (Chen et al. 2023)",
         ),
         method(
             "grab",
@@ -205,7 +213,10 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
         name: "by-norm",
         summary: "in proportion to the norms of last gradients, mixed with uniform; each answer counts 1/(n p_i)",
         kind: BY_NORM,
-        settings: &[Entry { name: "mixture", summary: "the part of uniform choices, in (0, 1]; default 0.5" }],
+        settings: &[
+            Entry { name: "mixture", summary: "the part of uniform choices, in (0, 1]; default 0.5" },
+            Entry { name: "cost_aware", summary: "true: norms over the root of what a query costs; default false" },
+        ],
     },
     PartEntry {
         name: "balanced",

@@ -118,7 +118,7 @@ impl ChoiceKind {
             Self::Shuffled => AnyChoice::Shuffled(Shuffled::new()),
             Self::Cyclic => AnyChoice::Cyclic(Cyclic::new()),
             Self::BySmoothness => AnyChoice::BySmoothness(BySmoothness),
-            Self::ByNorm { mixture } => AnyChoice::ByNorm(ByNorm::new(mixture)),
+            Self::ByNorm { mixture, cost_aware } => AnyChoice::ByNorm(ByNorm::new(mixture).cost_aware(cost_aware)),
             Self::Balanced => AnyChoice::Balanced(Balanced::new()),
             Self::Projection => AnyChoice::Projection(Projection::new()),
             Self::PowerOfChoice { candidates } => {

@@ -34,6 +34,8 @@ impl<B: Belief> Choice<B> for BySmoothness {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ByNorm {
     mixture: f64,
+    /// Whether norms are divided by the root of what a query costs.
+    cost_aware: bool,
     norms: Vec<f64>,
     /// Of the last choice.
     probability: f64,
@@ -42,7 +44,14 @@ pub struct ByNorm {
 impl ByNorm {
     /// The authors have a mixture of ½.
     pub fn new(mixture: f64) -> Self {
-        Self { mixture, norms: Vec::new(), probability: 1.0 }
+        Self { mixture, cost_aware: false, norms: Vec::new(), probability: 1.0 }
+    }
+
+    /// Weighs what queries cost, as HeteRSGD does (Chen et al. 2023): in proportion to `‖∇f_i‖ / √cost_i`, which makes the
+    /// product of cost and variance least.
+    pub fn cost_aware(mut self, cost_aware: bool) -> Self {
+        self.cost_aware = cost_aware;
+        self
     }
 }
 
@@ -56,18 +65,21 @@ impl<B: Belief> Choice<B> for ByNorm {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        let users = scene.users as f64;
-        let total = kernel::sum(&self.norms);
-        let uniform = 1.0 / users;
+        let uniform = 1.0 / scene.users as f64;
+        let share = |user: usize| match self.cost_aware {
+            true => self.norms[user] / scene.cost(user).sqrt(),
+            false => self.norms[user],
+        };
+        let shares: Vec<f64> = (0..scene.users).map(share).collect();
+        let total = kernel::sum(&shares);
         let at_random = random.unit() < self.mixture;
         let known = total > 0.0 && total.is_finite();
-        let user = if at_random || !known {
-            random.index(scene.users)
-        } else {
-            draw(self.norms.iter().copied(), total, random)
+        let user = match at_random || !known {
+            true => random.index(scene.users),
+            false => draw(shares.iter().copied(), total, random),
         };
         self.probability = match known {
-            true => (1.0 - self.mixture) * self.norms[user] / total + self.mixture * uniform,
+            true => (1.0 - self.mixture) * shares[user] / total + self.mixture * uniform,
             false => uniform,
         };
         Ok(Chosen { weight: uniform / self.probability, ..Chosen::user(user) })

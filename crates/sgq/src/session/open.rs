@@ -55,6 +55,13 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
             return Err(SettingsError::NeedsOptimum);
         }
+        let costs = settings.costs.unwrap_or_default();
+        if !costs.is_empty() && costs.len() != users {
+            return Err(SettingsError::CostsLength { users, found: costs.len() });
+        }
+        if let Some(user) = costs.iter().position(|cost| !(*cost > 0.0 && cost.is_finite())) {
+            return Err(SettingsError::Cost { user, value: costs[user] });
+        }
         let objective = settings.objective_smoothness;
         let smoothness = settings.smoothness.map(|each| Smoothness::new(each, users)?.with_objective(objective));
         let smoothness = smoothness.transpose()?;
@@ -73,7 +80,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
                 schedule,
                 stop_rules,
                 random: Random::new(settings.seed, "choice"),
-                meter: Meter::new(users),
+                meter: Meter::new(users, costs),
                 point: settings.start.into(),
                 steps: 0,
                 sweep: begins_with_sweep.then_some(0),

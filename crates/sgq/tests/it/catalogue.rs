@@ -49,6 +49,7 @@ fn every_method_is_its_constructor() {
             "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight).unwrap()),
             "importance-sgd" => session!(Nothing, BySmoothness, Sgd),
             "srg" => session!(Nothing, ByNorm::new(0.5), Sgd),
+            "hetersgd" => session!(Nothing, ByNorm::new(0.5).cost_aware(true), Sgd),
             "grab" => session!(Nothing, Balanced::new(), Sgd),
             "power-of-choice" => session!(Nothing, PowerOfChoice::new(2), Sgd),
             "oort" => session!(Nothing, Oort::new(), Sgd),

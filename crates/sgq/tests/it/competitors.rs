@@ -79,3 +79,72 @@ fn queries_are_charged_as_the_catalogue_says() {
         assert_eq!((session.queries(), session.steps()), (queries, steps), "{name}");
     }
 }
+
+/// HeteRSGD is SRG where everybody costs the same, asks cheap users more often where not, and stays right on average.
+#[test]
+fn costs_are_weighed_and_added_up() {
+    let users = 8;
+    let (problem, start) = random_quadratic(&mut Random::new(13, "costs"), users, 3);
+    let queries = 6000;
+    let run = |name: &str, costs: Option<Vec<f64>>| {
+        let entry = METHODS.iter().find(|entry| entry.name == name).unwrap();
+        let mut settings = Settings::for_problem(start.clone(), &problem).step_size(0.01).seed(4);
+        if let Some(costs) = costs {
+            settings = settings.costs(costs);
+        }
+        let mut session = entry.recipe.open(name, settings, Sight::Problem(&problem)).unwrap();
+        let mut asked = Vec::new();
+        let trial = gap_curve(&mut *session, &problem, queries, |answer| {
+            asked.push(answer.query.user);
+            Ok(())
+        });
+        (asked, trial.unwrap().gaps, session.meter().cost(), session.meter().billed_per_user().to_vec())
+    };
+    let equal = run("srg", None);
+    assert_eq!(equal.2, queries as f64, "a query costs 1 where nobody says");
+    assert_eq!(run("hetersgd", Some(vec![9.0; users])).0, equal.0);
+    let costs: Vec<f64> = (0..users).map(|user| if user % 2 == 0 { 1.0 } else { 25.0 }).collect();
+    let (_, gaps, cost, billed) = run("hetersgd", Some(costs.clone()));
+    let expected: f64 = billed.iter().zip(&costs).map(|(count, cost)| *count as f64 * cost).sum();
+    assert!((cost - expected).abs() < 1e-6 * expected);
+    let share = |billed: &[u64]| billed.iter().step_by(2).sum::<u64>() as f64 / queries as f64;
+    assert!(share(&billed) > share(&equal.3) + 0.1, "{} {}", share(&billed), share(&equal.3));
+    let end = gaps[gaps.len() - 500..].iter().sum::<f64>() / 500.0;
+    assert!(end < 0.1 * gaps[0], "{end}");
+
+    for (costs, message) in [
+        (vec![1.0; 3], "3 costs were given for 8 users"),
+        (vec![0.0; users], "a query to user 0 costs 0"),
+        (vec![f64::NAN; users], "a query to user 0 costs NaN"),
+    ] {
+        let settings = Settings::for_problem(start.clone(), &problem).step_size(0.01).costs(costs);
+        let entry = METHODS.iter().find(|entry| entry.name == "hetersgd").unwrap();
+        let error = entry.recipe.open("x", settings, Sight::Blind).err().unwrap();
+        assert!(error.to_string().contains(message), "{error}");
+    }
+}
+
+/// The probabilities behind the weights: after one record each, `½/n + ½ (norm/√cost) / Σ`.
+#[test]
+fn cost_aware_weights_by_hand() {
+    use sgq::{Choice, Method, Session, belief::Nothing, choice::ByNorm, update::Sgd};
+    // Gradients 3 and 4 everywhere, costs 1 and 4: shares 3 and 2, so that p = ¼ + ½·(3/5) = 0.55 and 0.45.
+    let settings = Settings::new(vec![0.0], 2).costs(vec![1.0, 4.0]).step_size(1.0).seed(2);
+    let choice = ByNorm::new(0.5).cost_aware(true);
+    assert!(!Choice::<Nothing>::needs(&choice).oracle);
+    let mut session = Session::new(Method::new("h", Nothing, choice, Sgd), settings).unwrap();
+    let mut seen = [false; 2];
+    let mut steps = Vec::new();
+    for _ in 0..400 {
+        let before = session.point()[0];
+        let query = session.ask().unwrap().unwrap();
+        let gradient = [3.0, 4.0][query.user];
+        session.tell(query.ticket, &[gradient]).unwrap();
+        steps.push((query.user, (before - session.point()[0]) / gradient));
+        seen[query.user] = true;
+    }
+    assert_eq!(seen, [true; 2]);
+    let (user, weight) = steps[399];
+    let expected = [0.5 / 0.55, 0.5 / 0.45][user];
+    assert!((weight - expected).abs() < 1e-9, "user {user}: {weight}, expected {expected}");
+}
