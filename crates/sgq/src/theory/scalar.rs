@@ -10,7 +10,7 @@ const ROUNDING: f64 = 1e-12;
 const ROUNDING_OF_SQUARES: f64 = 1e-26;
 
 /// Cells that a bound may take.
-const CELLS: usize = 5_000;
+const CELLS: usize = 1_000;
 
 /// The derivatives `f_i'(x)` at a point, as far as the proposition looks at them: in units of the largest of them, so that
 /// their fourth powers stay within the range of numbers. The proposition's constants do not depend on the unit.
@@ -186,7 +186,7 @@ impl Affine {
             _ => f64::INFINITY,
         };
         // Every cell looks at every user.
-        let bound = lower_bound((2_000_000 / users).clamp(100, 10 * CELLS), inverse, value);
+        let bound = lower_bound((2_000_000 / users).clamp(100, 50 * CELLS), inverse, value);
         let largest = users as f64 - 1.0;
         if bound > 0.0 { (1.0 / bound).min(largest) } else { largest }
     }
