@@ -18,6 +18,7 @@ mod trace;
 
 use drawing::Drawing;
 use resvg::{tiny_skia, usvg};
+pub(crate) use text::escape;
 
 const FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");
 const FONT_FAMILY: &str = "DejaVu Sans";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Experiment, run::Results, summary::readable};
+use crate::{Experiment, figure::escape as escaped, run::Results, summary::readable};
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {
@@ -107,7 +107,8 @@ pub fn page(
         page.push_str("</table></div>\n");
     }
     for (problem, card) in cards {
-        let _ = writeln!(page, "<h2>{}: what kind of problem</h2>\n<pre>{}</pre>", escaped(problem), escaped(card));
+        let card: Vec<String> = card.lines().map(escaped).collect();
+        let _ = writeln!(page, "<h2>{}: what kind of problem</h2>\n<pre>{}</pre>", escaped(problem), card.join("\n"));
     }
     page + &ending()
 }
@@ -154,10 +155,6 @@ fn write_section(page: &mut String, section: &Section<'_>) {
              which no real run can be.</p>\n",
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ pub use heterogeneity::{Heterogeneity, Spread};
 pub use region::{Region, RegionError};
 pub use scalar::Moments;
 
+/// Differences below this part of the numbers they are taken from are what rounding can explain.
+const ROUNDING: f64 = 1e-12;
+
 /// A theorem that bounds the step size of a method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Theorem {

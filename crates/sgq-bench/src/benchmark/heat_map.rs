@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::figure::escape as escaped;
+
 /// How many times the fewest queries each method needs on each problem.
 pub struct HeatMap {
     /// Stands above it.
@@ -75,8 +77,4 @@ fn colour(ratio: Option<f64>) -> (String, &'static str) {
     let mix = |dark: f64, pale: f64| (dark + (pale - dark) * part).round() as u8;
     let fill = format!("#{:02x}{:02x}{:02x}", mix(0.0, 236.0), mix(84.0, 243.0), mix(140.0, 250.0));
     (fill, if part < 0.5 { "#fff" } else { "#222" })
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

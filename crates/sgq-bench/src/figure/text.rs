@@ -43,7 +43,7 @@ pub(super) fn shorten(text: &str, size: f64, room: f64) -> String {
 
 /// `text` safe between two tags. Characters that XML forbids would make the whole file unreadable,
 /// so they are replaced.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

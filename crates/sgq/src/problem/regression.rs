@@ -31,6 +31,8 @@ pub struct Regression {
     targets: Vec<f64>,
     /// Each row's part of its user's mean.
     shares: Vec<f64>,
+    /// Whether all rows of a user count the same.
+    equal_shares: bool,
     /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`.
     blocks: Vec<usize>,
     loss: Loss,
@@ -70,6 +72,10 @@ impl Regression {
         let mut problem = Self {
             rows,
             targets,
+            equal_shares: blocks.windows(2).all(|block| {
+                let weights = &weights[block[0]..block[1]];
+                weights.iter().all(|weight| *weight == weights[0])
+            }),
             shares,
             blocks: blocks.to_vec(),
             loss,
@@ -349,11 +355,11 @@ impl Oracle for Regression {
 impl Problem for Regression {
     fn user_value(&self, user: usize, point: &[f64]) -> f64 {
         let rows = self.blocks[user]..self.blocks[user + 1];
-        let shares = &self.shares[rows.clone()];
         let penalty = 0.5 * self.l2 * kernel::norm_squared(point);
-        if self.loss == Loss::Logistic && shares.iter().all(|share| *share == shares[0]) {
+        if self.loss == Loss::Logistic && self.equal_shares {
+            let share = self.shares[rows.start];
             let margins = rows.map(|row| self.targets[row] * self.rows.dot(row, point));
-            return shares[0] * loss::sum_of_logistic(margins) + penalty;
+            return share * loss::sum_of_logistic(margins) + penalty;
         }
         let value = |row: usize| self.shares[row] * self.loss.value(self.rows.dot(row, point), self.targets[row]);
         rows.map(value).sum::<f64>() + penalty

@@ -1,5 +1,6 @@
 //! How much the users' improvements differ: Lemma 1's `c̃(x)` and Assumption 4's `C_1`, `C_2`.
 
+use super::ROUNDING;
 use crate::{Oracle, Problem, kernel};
 
 /// The users' gradients at one point, as far as Assumption 4, Assumption 5 and Lemma 1 look at them.
@@ -24,9 +25,6 @@ pub struct Spread {
     /// improvements do not differ.
     pub imbalance: Option<f64>,
 }
-
-/// Differences below this part of the numbers they are taken from are what rounding can explain.
-const ROUNDING: f64 = 1e-12;
 
 impl Spread {
     /// Looks at every user's gradient at a point, for steps of `s = αL`; none where a gradient is not finite.

@@ -2,11 +2,9 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use super::Heterogeneity;
+use super::{Heterogeneity, ROUNDING};
 
-/// Differences below this part of the numbers they are taken from are what rounding can explain.
-const ROUNDING: f64 = 1e-12;
-/// The same for the square of a difference of squares.
+/// What rounding can explain of the square of a difference of squares.
 const ROUNDING_OF_SQUARES: f64 = 1e-26;
 
 /// Cells that a bound may take.

@@ -7,11 +7,34 @@ use serde::{Deserialize, Serialize};
 use super::{Step, Update};
 use crate::{Belief, Random, Reply, SettingsError, kernel};
 
+/// The mean of a sweep's answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SweepMean {
+    users: f64,
+    sum: Vec<f64>,
+}
+
+impl SweepMean {
+    fn new(users: usize, dim: usize) -> Self {
+        Self { users: users as f64, sum: vec![0.0; dim] }
+    }
+
+    fn add(&mut self, reply: &Reply<'_>) {
+        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+    }
+
+    /// `∇f`, and ready for the next sweep.
+    fn take(&mut self) -> Vec<f64> {
+        let mean = self.sum.iter().map(|sum| sum / self.users).collect();
+        self.sum.fill(0.0);
+        mean
+    }
+}
+
 /// `x −= α ∇f(x)`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FullGradient {
-    users: f64,
-    sum: Vec<f64>,
+    gradient: SweepMean,
 }
 
 impl FullGradient {
@@ -23,7 +46,7 @@ impl FullGradient {
 
 impl<B: Belief> Update<B> for FullGradient {
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        *self = Self { users: users as f64, sum: vec![0.0; dim] };
+        self.gradient = SweepMean::new(users, dim);
         Ok(())
     }
 
@@ -32,12 +55,11 @@ impl<B: Belief> Update<B> for FullGradient {
     }
 
     fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+        self.gradient.add(reply);
     }
 
     fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        kernel::add_scaled(point, -step_size / self.users, &self.sum);
-        self.sum.fill(0.0);
+        kernel::add_scaled(point, -step_size, &self.gradient.take());
         true
     }
 
@@ -50,8 +72,7 @@ impl<B: Belief> Update<B> for FullGradient {
 /// secant, to between 0.1 and 0.9 of its length, ten times at most. The first step has the length `α ‖∇f‖`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lbfgs {
-    users: f64,
-    sum: Vec<f64>,
+    gradient: SweepMean,
     /// Pairs of how far it went and how the gradient changed, the newest last.
     pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
     /// The line search under way.
@@ -115,7 +136,7 @@ impl Lbfgs {
 
 impl<B: Belief> Update<B> for Lbfgs {
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        *self = Self { users: users as f64, sum: vec![0.0; dim], ..Self::default() };
+        *self = Self { gradient: SweepMean::new(users, dim), ..Self::default() };
         Ok(())
     }
 
@@ -124,12 +145,11 @@ impl<B: Belief> Update<B> for Lbfgs {
     }
 
     fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
+        self.gradient.add(reply);
     }
 
     fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        let gradient: Vec<f64> = self.sum.iter().map(|sum| sum / self.users).collect();
-        self.sum.fill(0.0);
+        let gradient = self.gradient.take();
         if let Some(mut line) = self.line.take() {
             let slope = kernel::dot(&line.direction, &gradient);
             // The objective is convex: where it still falls at the end of a step it has fallen all the way.

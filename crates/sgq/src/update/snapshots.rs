@@ -7,26 +7,26 @@ use crate::{Belief, Random, Reply, SettingsError, kernel};
 
 /// Everybody's gradient at one point, and their mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Snapshot {
+pub(super) struct Snapshot {
     rows: Vec<f64>,
-    mean: Vec<f64>,
+    pub mean: Vec<f64>,
 }
 
 impl Snapshot {
-    fn new(users: usize, dim: usize) -> Self {
+    pub fn new(users: usize, dim: usize) -> Self {
         Self { rows: vec![0.0; users * dim], mean: vec![0.0; dim] }
     }
 
-    fn take(&mut self, reply: &Reply<'_>) {
+    pub fn take(&mut self, reply: &Reply<'_>) {
         let dim = reply.gradient.len();
         self.rows[reply.user * dim..][..dim].copy_from_slice(reply.gradient);
     }
 
-    fn finish(&mut self) {
+    pub fn finish(&mut self) {
         kernel::mean_of_rows(&self.rows, &mut self.mean);
     }
 
-    fn row(&self, user: usize) -> &[f64] {
+    pub fn row(&self, user: usize) -> &[f64] {
         &self.rows[user * self.mean.len()..][..self.mean.len()]
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update, reduced_variance_step};
-use crate::{Belief, Random, Reply, SettingsError, kernel};
+use super::{Step, Update, reduced_variance_step, snapshots::Snapshot};
+use crate::{Belief, Random, Reply, SettingsError};
 
 /// `x −= α (∇f_i(x) − ∇f_i(x_snap) + ∇f(x_snap))` (Johnson & Zhang 2013).
 ///
@@ -13,15 +13,13 @@ use crate::{Belief, Random, Reply, SettingsError, kernel};
 pub struct Svrg {
     inner_steps: usize,
     steps_left: usize,
-    dim: usize,
-    snapshot: Vec<f64>,
-    mean: Vec<f64>,
+    snapshot: Snapshot,
 }
 
 impl Svrg {
     /// Takes a snapshot every `inner_steps` steps (the paper's experiment has 10).
     pub fn new(inner_steps: usize) -> Self {
-        Self { inner_steps, steps_left: 0, dim: 0, snapshot: Vec::new(), mean: Vec::new() }
+        Self { inner_steps, steps_left: 0, snapshot: Snapshot::default() }
     }
 }
 
@@ -30,9 +28,7 @@ impl<B: Belief> Update<B> for Svrg {
         if self.inner_steps == 0 {
             return Err(SettingsError::NoInnerSteps);
         }
-        self.dim = dim;
-        self.snapshot = vec![0.0; users * dim];
-        self.mean = vec![0.0; dim];
+        self.snapshot = Snapshot::new(users, dim);
         Ok(())
     }
 
@@ -41,18 +37,17 @@ impl<B: Belief> Update<B> for Svrg {
     }
 
     fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.snapshot[reply.user * self.dim..][..self.dim].copy_from_slice(reply.gradient);
+        self.snapshot.take(reply);
     }
 
     fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
-        kernel::mean_of_rows(&self.snapshot, &mut self.mean);
+        self.snapshot.finish();
         self.steps_left = self.inner_steps;
         false
     }
 
     fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
-        let kept = &self.snapshot[step.reply.user * self.dim..][..self.dim];
-        reduced_variance_step(point, step, kept, &self.mean);
+        reduced_variance_step(point, step, self.snapshot.row(step.reply.user), &self.snapshot.mean);
         self.steps_left -= 1;
     }
 }

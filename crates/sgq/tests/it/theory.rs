@@ -10,8 +10,8 @@ use sgq::{
     problem::{Custom, Optimum, Quadratic},
     simulate::gap_curve,
     theory::{
-        Certificate, Heterogeneity, Ingredients, Moments, Provenance, Question, Region, Spread, Theorem, TheoryError,
-        Verdict,
+        Certificate, Constant, Heterogeneity, Ingredients, Moments, Provenance, Question, Region, Spread, Theorem,
+        TheoryError, Verdict,
     },
 };
 
@@ -27,10 +27,9 @@ fn interval(low: f64, high: f64) -> Region {
     Region::Box { low: vec![low], high: vec![high] }
 }
 
-/// `(L, L_max, L of f, μ, σ*, Δ, c, C_1, C_2)`.
-fn constants(certificate: &Certificate) -> [f64; 9] {
+fn all_constants(certificate: &Certificate) -> [Option<Constant>; 9] {
     let it = &certificate.constants;
-    let all = [
+    [
         it.mean_smoothness,
         it.max_smoothness,
         it.objective_smoothness,
@@ -40,8 +39,12 @@ fn constants(certificate: &Certificate) -> [f64; 9] {
         it.c,
         it.c1,
         it.c2,
-    ];
-    all.map(|constant| constant.unwrap().value)
+    ]
+}
+
+/// `(L, L_max, L of f, μ, σ*, Δ, c, C_1, C_2)`.
+fn constants(certificate: &Certificate) -> [f64; 9] {
+    all_constants(certificate).map(|constant| constant.unwrap().value)
 }
 
 #[track_caller]
@@ -409,19 +412,8 @@ fn cosh() -> Custom<impl Fn(usize, &[f64]) -> f64 + Sync, impl Fn(usize, &[f64],
 }
 
 fn finite(certificate: &Certificate) {
-    let it = &certificate.constants;
-    let all = [
-        it.mean_smoothness,
-        it.max_smoothness,
-        it.objective_smoothness,
-        it.pl_constant,
-        it.sigma_star,
-        it.delta,
-        it.c,
-        it.c1,
-        it.c2,
-    ];
-    assert!(all.into_iter().flatten().all(|constant| constant.value.is_finite()), "{it:?}");
+    let all = all_constants(certificate);
+    assert!(all.into_iter().flatten().all(|constant| constant.value.is_finite()), "{all:?}");
     for verdict in [&certificate.sgd, &certificate.theorem1, &certificate.theorem2] {
         assert_eq!(verdict.holds, verdict.reasons.is_empty());
         assert!(verdict.cap.is_none_or(|cap| !cap.is_nan()));
