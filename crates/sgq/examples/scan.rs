@@ -101,13 +101,13 @@ impl Task {
     }
 
     fn write(&self, belief: &LastGradient, query: &Query, smoothness: &[f64], step_size: f64) -> io::Result<()> {
-        let rows = |row: fn(&LastGradient, usize) -> &[f64]| -> Vec<f64> {
-            (0..self.users).flat_map(|user| row(belief, user)).copied().collect()
-        };
+        let users = 0..self.users;
+        let gradients: Vec<f64> = users.clone().flat_map(|user| belief.gradient(user).into_owned()).collect();
+        let points: Vec<f64> = users.flat_map(|user| belief.point(user)).copied().collect();
         with_path(fs::create_dir_all(&self.folder), &self.folder)?;
         for (name, numbers) in [
-            ("gradients", &*rows(LastGradient::gradient)),
-            ("points", &*rows(LastGradient::point)),
+            ("gradients", &*gradients),
+            ("points", &*points),
             ("mean", belief.mean()),
             ("point", &query.point),
             ("smoothness", smoothness),

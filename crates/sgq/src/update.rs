@@ -110,7 +110,7 @@ impl Update<LastGradient> for Saga {
     }
 
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
-        reduced_variance_step(point, step, step.belief.gradient(step.reply.user), step.belief.mean());
+        reduced_variance_step(point, step, &step.belief.gradient(step.reply.user), step.belief.mean());
     }
 }
 

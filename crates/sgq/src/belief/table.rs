@@ -1,50 +1,46 @@
-//! Memory for the n×d tables.
+//! The n×d table of last gradients.
 
-use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 
-/// Numbers that begin on a cache line: loads that straddle two lines would slow the scan by a sixth.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "Vec<f64>")]
+use serde::{Deserialize, Serialize};
+
+use crate::kernel;
+
+mod aligned;
+
+use aligned::Aligned;
+
+/// One row of numbers for each user.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Table {
-    memory: Vec<f64>,
-    skip: usize,
-    length: usize,
+    dim: usize,
+    numbers: Aligned,
 }
 
 impl Table {
-    pub(super) fn zeros(length: usize) -> Self {
-        const LINE: usize = 64;
-        const MOST: usize = LINE / size_of::<f64>() - 1;
-        let memory = vec![0.0; length + MOST];
-        let skip = memory.as_ptr().align_offset(LINE).min(MOST);
-        Self { memory, skip, length }
+    pub(super) fn zeros(users: usize, dim: usize) -> Self {
+        Self { dim, numbers: Aligned::zeros(users * dim) }
     }
 
-    pub(super) fn numbers(&self) -> &[f64] {
-        &self.memory[self.skip..][..self.length]
+    /// A row as it is kept.
+    pub(super) fn row(&self, user: usize) -> Cow<'_, [f64]> {
+        Cow::Borrowed(&self.numbers.numbers()[user * self.dim..][..self.dim])
     }
 
-    pub(super) fn numbers_mut(&mut self) -> &mut [f64] {
-        &mut self.memory[self.skip..][..self.length]
+    /// Replaces a row.
+    pub(super) fn set(&mut self, user: usize, row: &[f64]) {
+        self.numbers.numbers_mut()[user * self.dim..][..self.dim].copy_from_slice(row);
     }
-}
 
-impl PartialEq for Table {
-    fn eq(&self, other: &Self) -> bool {
-        self.numbers() == other.numbers()
+    /// `⟨row, vector⟩`.
+    pub(super) fn dot(&self, user: usize, vector: &[f64]) -> f64 {
+        let mut out = [0.0];
+        kernel::dot_with_rows(&self.numbers.numbers()[user * self.dim..][..self.dim], vector, &mut out);
+        out[0]
     }
-}
 
-impl From<Vec<f64>> for Table {
-    fn from(numbers: Vec<f64>) -> Self {
-        let mut table = Self::zeros(numbers.len());
-        table.numbers_mut().copy_from_slice(&numbers);
-        table
-    }
-}
-
-impl Serialize for Table {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.numbers().serialize(serializer)
+    /// `⟨row, vector⟩` of every row: the bits of [`dot`](Self::dot), faster.
+    pub(super) fn dot_with_rows(&self, vector: &[f64], out: &mut [f64]) {
+        kernel::dot_with_rows(self.numbers.numbers(), vector, out);
     }
 }

@@ -32,7 +32,7 @@ impl Choice<LastGradient> for Projection {
         let project = |user: usize| match length {
             // Every answer was zero: nobody is ahead.
             0.0 => 0.0,
-            length => kernel::dot(&self.direction, scene.belief.gradient(user)) / length,
+            length => scene.belief.inner_product(&self.direction, user) / length,
         };
         let projections: Vec<f64> = (0..scene.users).map(project).collect();
         let least = projections.iter().copied().fold(f64::INFINITY, f64::min);

@@ -67,6 +67,8 @@ pub struct SurrogateEi {
     bonus_weight: f64,
     sharp: bool,
     #[serde(skip)]
+    distances: Vec<f64>,
+    #[serde(skip)]
     errors: Vec<f64>,
     #[serde(skip)]
     scores: Vec<f64>,
@@ -75,7 +77,7 @@ pub struct SurrogateEi {
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self { explore, bonus_weight: 1.0, sharp: false, errors: Vec::new(), scores: Vec::new() }
+        Self { explore, bonus_weight: 1.0, sharp: false, distances: Vec::new(), errors: Vec::new(), scores: Vec::new() }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -96,8 +98,8 @@ impl SurrogateEi {
         let belief = scene.belief;
         self.errors.resize(scene.users, 0.0);
         self.scores.resize(scene.users, 0.0);
-        belief.errors(scene.point, smoothness.each(), &mut self.errors);
-        belief.inner_products(&mut self.scores);
+        belief.errors(scene.point, smoothness.each(), &mut self.distances, &mut self.errors);
+        belief.inner_products(belief.mean(), &mut self.scores);
         let mean_error = kernel::sum(&self.errors) / scene.users as f64;
         let mean_norm = kernel::norm(belief.mean());
         // The scores take the place of the inner products: a loop without a comparison runs in registers.

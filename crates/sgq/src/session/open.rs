@@ -31,9 +31,9 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if dim == 0 {
             return Err(SettingsError::EmptyStart);
         }
-        // Later on users × dim × bytes is taken for granted.
+        // Later on users × dim × bytes is taken for granted, and that users can be numbered in four bytes.
         let largest = isize::MAX as usize / size_of::<f64>();
-        if users.checked_mul(dim).is_none_or(|numbers| numbers > largest) {
+        if users >= u32::MAX as usize || users.checked_mul(dim).is_none_or(|numbers| numbers > largest) {
             return Err(SettingsError::TooLarge { users, dim });
         }
         if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {

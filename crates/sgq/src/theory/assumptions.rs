@@ -103,11 +103,11 @@ fn contradictions(
         let [one, other] = pair else {
             continue;
         };
-        let distance = kernel::distance_squared(one, other).sqrt();
+        let distance = kernel::distance(one, other);
         let (here, there) = (gradients(problem, one), gradients(problem, other));
         let rows = here.chunks_exact(one.len()).zip(there.chunks_exact(one.len()));
         for (user, (here, there)) in rows.enumerate() {
-            let change = kernel::distance_squared(here, there).sqrt();
+            let change = kernel::distance(here, there);
             let rounding = 1e-9 * (kernel::norm(here) + kernel::norm(there));
             let steps = here.iter().zip(there).zip(one.iter().zip(other));
             let rise: f64 = steps.map(|((g, h), (x, y))| (g - h) * (x - y)).sum();

@@ -31,6 +31,7 @@ pub struct Choices<'p> {
     problem: &'p dyn Problem,
     smoothness: Smoothness,
     table: LastGradient,
+    distances: Vec<f64>,
     errors: Vec<f64>,
 }
 
@@ -54,7 +55,7 @@ impl<'p> Choices<'p> {
         let mut table = LastGradient::new();
         table.begin(problem.users(), problem.dim());
         let smoothness = Smoothness::new(each.to_vec(), problem.users())?;
-        Ok(Self { problem, smoothness, table, errors: vec![0.0; problem.users()] })
+        Ok(Self { problem, smoothness, table, distances: Vec::new(), errors: vec![0.0; problem.users()] })
     }
 
     /// Takes the next answer of the run, and measures the choice behind it. None as long as some user has not been asked
@@ -72,7 +73,7 @@ impl<'p> Choices<'p> {
         let truth = gradients(self.problem, point);
         let mut full = vec![0.0; self.problem.dim()];
         kernel::mean_of_rows(&truth, &mut full);
-        table.errors(point, self.smoothness.each(), &mut self.errors);
+        table.errors(point, self.smoothness.each(), &mut self.distances, &mut self.errors);
         let mean_error = kernel::sum(&self.errors) / self.errors.len() as f64;
         let mean_norm = kernel::norm(table.mean());
         let smoothness = self.smoothness.mean();
@@ -82,7 +83,7 @@ impl<'p> Choices<'p> {
         for (user, row) in truth.chunks_exact(full.len()).enumerate() {
             let real = improvement(kernel::dot(&full, row), kernel::norm(row));
             let norm = table.gradient_norm(user);
-            let surrogate = improvement(kernel::dot(table.mean(), table.gradient(user)), norm);
+            let surrogate = improvement(table.inner_product(table.mean(), user), norm);
             let bonus = bonus(step_size, smoothness, mean_norm, norm, self.errors[user], mean_error);
             best = best.max(real);
             // Where nothing is stale the two are the same but for rounding.

@@ -36,7 +36,7 @@ impl Spread {
         let norms: Vec<f64> = each().map(kernel::norm_squared).collect();
         let inner: Vec<f64> = each().map(|row| kernel::dot(&mean, row)).collect();
         let mean_square = mean_of(&norms);
-        let dissimilarity = each().map(|row| kernel::distance_squared(&mean, row).sqrt()).fold(0.0, f64::max);
+        let dissimilarity = each().map(|row| kernel::distance(&mean, row)).fold(0.0, f64::max);
         if !mean_square.is_finite() || inner.iter().any(|u| !u.is_finite()) {
             return None;
         }

@@ -130,7 +130,7 @@ impl<'a> Ground<'a> {
     pub fn contains(&self, point: &[f64]) -> bool {
         match self.region {
             Region::Sublevel => self.height(point) <= self.height(self.start),
-            Region::Ball { center, radius } => kernel::distance_squared(center, point).sqrt() <= *radius,
+            Region::Ball { center, radius } => kernel::distance(center, point) <= *radius,
             Region::Box { low, high } => {
                 low.iter().zip(high).zip(point).all(|((low, high), x)| (low..=high).contains(&x))
             }
@@ -171,7 +171,7 @@ impl<'a> Ground<'a> {
     pub fn enclosing_ball(&self) -> Option<(Vec<f64>, f64)> {
         match self.region {
             Region::Ball { center, radius } => Some((center.clone(), *radius)),
-            Region::Box { low, high } => Some((self.anchor(), 0.5 * kernel::distance_squared(low, high).sqrt())),
+            Region::Box { low, high } => Some((self.anchor(), 0.5 * kernel::distance(low, high))),
             Region::Sublevel => {
                 let optimum = self.problem.optimum()?;
                 let radius = self.growth_radius()?;
@@ -198,7 +198,7 @@ impl<'a> Ground<'a> {
             // With more parameters there may be other minimisers, far away.
             Region::Ball { .. } | Region::Box { .. } if self.problem.dim() > 1 => false,
             Region::Ball { center, radius } => {
-                around().is_some_and(|(x, reach)| kernel::distance_squared(center, x).sqrt() + reach <= *radius)
+                around().is_some_and(|(x, reach)| kernel::distance(center, x) + reach <= *radius)
             }
             Region::Box { low, high } => around().is_some_and(|(x, reach)| {
                 low.iter().zip(high).zip(x).all(|((low, high), x)| x - reach >= *low && x + reach <= *high)
@@ -230,7 +230,7 @@ impl<'a> Ground<'a> {
             Region::Sublevel | Region::Points { .. } => {}
         }
         // The set is convex: points are inside up to the edge, and never again behind it.
-        let away = kernel::distance_squared(anchor, self.start).sqrt();
+        let away = kernel::distance(anchor, self.start);
         let (mut inside, mut outside) = (0.0, if away > 0.0 && away.is_finite() { away } else { 1.0 });
         while self.contains(&along(outside)) {
             (inside, outside) = (outside, 2.0 * outside);
@@ -303,7 +303,7 @@ impl<'a> Ground<'a> {
     /// How wide the samples lie.
     pub fn width(&self, samples: &[Vec<f64>]) -> f64 {
         let anchor = self.anchor();
-        samples.iter().map(|point| kernel::distance_squared(&anchor, point).sqrt()).fold(0.0, f64::max)
+        samples.iter().map(|point| kernel::distance(&anchor, point)).fold(0.0, f64::max)
     }
 }
 

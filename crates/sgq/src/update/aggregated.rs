@@ -55,7 +55,8 @@ impl Update<LastGradient> for DoublyAggregated {
 
 fn move_along_new_mean(step: &Step<'_, LastGradient>, point: &mut [f64]) {
     let users = step.belief.users() as f64;
-    let rows = step.reply.gradient.iter().zip(step.belief.gradient(step.reply.user)).zip(step.belief.mean());
+    let kept = step.belief.gradient(step.reply.user);
+    let rows = step.reply.gradient.iter().zip(&*kept).zip(step.belief.mean());
     for (x, ((new, old), mean)) in point.iter_mut().zip(rows) {
         *x -= step.size * (mean + (new - old) / users);
     }

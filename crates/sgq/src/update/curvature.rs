@@ -33,7 +33,7 @@ impl QuasiNewton {
                 self.matrices[user * dim * dim + k * dim + k] = scale;
             }
             kernel::add_scaled(&mut self.pull, scale, belief.point(user));
-            kernel::add_scaled(&mut self.pull, -1.0, belief.gradient(user));
+            kernel::add_scaled(&mut self.pull, -1.0, &belief.gradient(user));
         }
         for k in 0..dim {
             self.total[k * dim + k] = scale * users as f64;
@@ -50,10 +50,10 @@ impl Update<LastGradient> for QuasiNewton {
         }
         let (old_point, old_gradient) = (step.belief.point(user), step.belief.gradient(user));
         let difference = |new: &[f64], old: &[f64]| -> Vec<f64> { new.iter().zip(old).map(|(n, o)| n - o).collect() };
-        let (s, y) = (difference(here, old_point), difference(gradient, old_gradient));
+        let (s, y) = (difference(here, old_point), difference(gradient, &old_gradient));
         let matrix = &mut self.matrices[user * dim * dim..][..dim * dim];
         kernel::add_scaled(&mut self.pull, -1.0, &times(matrix, old_point));
-        kernel::add_scaled(&mut self.pull, 1.0, old_gradient);
+        kernel::add_scaled(&mut self.pull, 1.0, &old_gradient);
         let image = times(matrix, &s);
         let (along, curved) = (kernel::dot(&s, &image), kernel::dot(&s, &y));
         // Without curvature along the way there is nothing to learn.

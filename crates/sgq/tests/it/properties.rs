@@ -53,13 +53,13 @@ fn lemma_2_and_proposition_1_hold_along_trajectories() {
                     |user: usize| naive::expected_improvement(step_size, mean_smoothness, &mean, &truth[user]);
                 let bonus = |user: usize| {
                     let held = belief.gradient(user);
-                    naive::bonus(step_size, mean_smoothness, belief.mean(), held, errors[user], mean_error)
+                    naive::bonus(step_size, mean_smoothness, belief.mean(), &held, errors[user], mean_error)
                 };
                 let best = (0..users).map(improvement).fold(f64::MIN, f64::max);
                 let rounding = 1e-12 * (1.0 + best.abs());
                 for user in 0..users {
                     let surrogate =
-                        naive::expected_improvement(step_size, mean_smoothness, belief.mean(), belief.gradient(user));
+                        naive::expected_improvement(step_size, mean_smoothness, belief.mean(), &belief.gradient(user));
                     let off = (improvement(user) - surrogate).abs();
                     assert!(off <= bonus(user) + rounding, "Lemma 2, user {user}, seed {seed}");
                     largest_ratio = largest_ratio.max(off / (bonus(user) + rounding));

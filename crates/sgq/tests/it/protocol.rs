@@ -426,11 +426,11 @@ fn the_snapshot_format_is_frozen() {
     }
     let bytes = session.snapshot().unwrap();
     let sum = bytes.iter().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-    assert_eq!((&bytes[..4], bytes.len(), sum), (&b"sgq\x02"[..], FROZEN_LENGTH, FROZEN_SUM));
+    assert_eq!((&bytes[..4], bytes.len(), sum), (&b"sgq\x03"[..], FROZEN_LENGTH, FROZEN_SUM));
 }
 
-const FROZEN_LENGTH: usize = 927;
-const FROZEN_SUM: u64 = 12539982061191533311;
+const FROZEN_LENGTH: usize = 945;
+const FROZEN_SUM: u64 = 14132678306109617314;
 
 #[test]
 fn a_used_up_sequence_says_so() {

@@ -1,0 +1,233 @@
+//! Each user's last gradient and where it was taken.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Belief, points::Points, sum::CompensatedSum, table::Table};
+use crate::kernel;
+
+/// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
+///
+/// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LastGradient {
+    absent: bool,
+    dim: usize,
+    gradients: Table,
+    points: Points,
+    norms: Vec<f64>,
+    asked: Vec<bool>,
+    unasked: usize,
+    sum: CompensatedSum,
+    mean: Vec<f64>,
+    /// Answers taken in: whoever keeps something of their own beside this table sees by it what was missed.
+    answers: u64,
+    #[serde(skip)]
+    replaced: Vec<f64>,
+}
+
+impl LastGradient {
+    /// An empty table; the session gives it its size.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A table that nobody reads: it takes no room, and asks for no first sweep. For methods put together at run time.
+    pub(crate) fn absent() -> Self {
+        Self { absent: true, ..Self::default() }
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> usize {
+        self.norms.len()
+    }
+
+    /// `g̃_i`: the user's last gradient (zero before the first one).
+    ///
+    /// # Panics
+    ///
+    /// Like indexing a slice, this and the other calls that take a user panic for one that does not exist.
+    pub fn gradient(&self, user: usize) -> Cow<'_, [f64]> {
+        self.gradients.row(user)
+    }
+
+    /// `‖g̃_i‖`.
+    pub fn gradient_norm(&self, user: usize) -> f64 {
+        self.norms[user]
+    }
+
+    /// `‖g̃_i‖` of every user.
+    pub(crate) fn gradient_norms(&self) -> &[f64] {
+        &self.norms
+    }
+
+    /// `x_τi`: where the user's last gradient was taken.
+    pub fn point(&self, user: usize) -> &[f64] {
+        self.points.of(user)
+    }
+
+    /// `ḡ = (1/n) Σ g̃_i`.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// `ε_i = L_i ‖x_τi − x‖`: how far the user's last gradient can be off at `point`.
+    pub fn error(&self, user: usize, point: &[f64], smoothness: f64) -> f64 {
+        smoothness * kernel::distance(self.point(user), point)
+    }
+
+    /// `ε_i` of every user, into `errors`. `distances` is room to work in.
+    pub(crate) fn errors(&self, x: &[f64], smoothness: &[f64], distances: &mut Vec<f64>, errors: &mut [f64]) {
+        let places = self.places();
+        places.distances(x, distances);
+        for ((error, smoothness), place) in errors.iter_mut().zip(smoothness).zip(places.of_user) {
+            *error = smoothness * distances[*place as usize];
+        }
+    }
+
+    /// How many distinct points there are: users who were asked at the same point share it.
+    pub fn distinct_points(&self) -> usize {
+        self.points.distinct()
+    }
+
+    /// The points by place, empty where nobody is, with the number of users at each, and each user's place.
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places { points: self.points.points(), users_at: self.points.users_at(), of_user: self.points.places() }
+    }
+
+    /// How many answers were taken in.
+    #[allow(dead_code)] // for the lazy search
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// `⟨vector, g̃_i⟩`.
+    pub(crate) fn inner_product(&self, vector: &[f64], user: usize) -> f64 {
+        self.gradients.dot(user, vector)
+    }
+
+    /// `⟨vector, g̃_i⟩` of every user, into `inner_products`: the bits of [`inner_product`](Self::inner_product).
+    pub(crate) fn inner_products(&self, vector: &[f64], inner_products: &mut [f64]) {
+        self.gradients.dot_with_rows(vector, inner_products);
+    }
+}
+
+/// The users' points, each distinct one once.
+#[derive(Clone, Copy)]
+pub(crate) struct Places<'a> {
+    pub(crate) points: &'a [Box<[f64]>],
+    #[allow(dead_code)] // for the lazy search
+    pub(crate) users_at: &'a [u32],
+    pub(crate) of_user: &'a [u32],
+}
+
+impl Places<'_> {
+    /// `‖point − x‖` of every place, into `distances`; 0 where nobody is.
+    pub(crate) fn distances(&self, x: &[f64], distances: &mut Vec<f64>) {
+        distances.clear();
+        distances
+            .extend(self.points.iter().map(|point| if point.is_empty() { 0.0 } else { kernel::distance(point, x) }));
+    }
+}
+
+impl Belief for LastGradient {
+    fn begin(&mut self, users: usize, dim: usize) {
+        if self.absent {
+            return;
+        }
+        *self = Self {
+            absent: false,
+            dim,
+            gradients: Table::zeros(users, dim),
+            points: Points::at_origin(users, dim),
+            norms: vec![0.0; users],
+            asked: vec![false; users],
+            unasked: users,
+            sum: CompensatedSum::new(dim),
+            mean: vec![0.0; dim],
+            answers: 0,
+            replaced: vec![0.0; dim],
+        };
+    }
+
+    fn wants_first_sweep(&self) -> bool {
+        !self.absent
+    }
+
+    fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+        if self.absent {
+            return;
+        }
+        self.answers += 1;
+        self.replaced.clear();
+        self.replaced.extend_from_slice(&self.gradients.row(user));
+        self.gradients.set(user, gradient);
+        // What is kept of the answer, which need not be all of it.
+        let kept = self.gradients.row(user);
+        self.norms[user] = kernel::norm(&kept);
+        self.sum.replace(&self.replaced, &kept);
+        if !self.sum.is_finite() {
+            // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
+            self.sum = CompensatedSum::new(self.dim);
+            for user in 0..self.norms.len() {
+                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user));
+            }
+        }
+        let users = self.norms.len() as f64;
+        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
+            *mean = self.sum.get(coordinate) / users;
+        }
+        self.points.place(user, point);
+        if !self.asked[user] {
+            self.asked[user] = true;
+            self.unasked -= 1;
+        }
+    }
+
+    fn has_surrogate(&self) -> bool {
+        !self.absent
+    }
+
+    fn surrogate_gradient(&self) -> Option<&[f64]> {
+        (self.unasked == 0 && !self.absent).then_some(&*self.mean)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+
+    #[test]
+    fn the_mean_does_not_drift() {
+        let (users, dim) = (13, 5);
+        let mut belief = LastGradient::new();
+        belief.begin(users, dim);
+        let mut random = Random::new(3, "drift");
+        for step in 0..20_000 {
+            // Answers shrink by twelve decades on the way: a plain running sum would keep the rounding of the large ones.
+            let scale = 10f64.powf(6.0 - 12.0 * step as f64 / 20_000.0);
+            let gradient: Vec<f64> = (0..dim).map(|_| scale * (random.unit() - 0.3)).collect();
+            belief.observe(random.index(users), &[0.0; 5], &gradient);
+        }
+        for coordinate in 0..dim {
+            let rows: Vec<f64> = (0..users).map(|user| belief.gradient(user)[coordinate]).collect();
+            let mean = rows.iter().sum::<f64>() / users as f64;
+            let scale = rows.iter().map(|value| value.abs()).sum::<f64>() / users as f64;
+            assert!((belief.mean()[coordinate] - mean).abs() <= 1e-12 * scale);
+        }
+    }
+
+    #[test]
+    fn the_surrogate_waits_for_every_user() {
+        let mut belief = LastGradient::new();
+        belief.begin(2, 1);
+        belief.observe(1, &[5.0], &[4.0]);
+        belief.observe(1, &[5.0], &[4.0]);
+        assert_eq!(belief.surrogate_gradient(), None);
+        belief.observe(0, &[5.0], &[2.0]);
+        assert_eq!(belief.surrogate_gradient(), Some(&[3.0][..]));
+        assert_eq!(belief.error(0, &[2.0], 2.0), 6.0);
+    }
+}
