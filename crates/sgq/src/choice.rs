@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::{Belief, Meter, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
 
 pub use direction::{Balanced, Projection};
-pub use expected_improvement::{OracleEi, SurrogateEi};
+pub use expected_improvement::{OracleEi, Search, SurrogateEi};
 pub use losses::{Oort, PowerOfChoice};
 pub use order::{Cyclic, Sequence, Shuffled, Uniform};
 pub use sampling::{ByNorm, BySmoothness};

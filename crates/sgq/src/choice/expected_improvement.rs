@@ -58,6 +58,18 @@ impl<B: Belief> Choice<B> for OracleEi {
     }
 }
 
+/// How the largest score is found. All ways find the same user, to the last bit of a tie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Search {
+    /// Whichever is faster for that many users.
+    #[default]
+    Auto,
+    /// Reads every user's last gradient.
+    Scan,
+    /// Bounds every score first, and reads only those gradients that can still win.
+    Lazy,
+}
+
 /// `argmax_i ẼI_i + w·r_i` over the last gradients, with a uniform pick now and then: Algorithm 2 (SGQ).
 ///
 /// One uniform draw decides between the two; a second one picks the user, only when exploring.
@@ -66,6 +78,9 @@ pub struct SurrogateEi {
     explore: f64,
     bonus_weight: f64,
     sharp: bool,
+    search: Search,
+    #[serde(skip)]
+    rows_read: usize,
     #[serde(skip)]
     distances: Vec<f64>,
     #[serde(skip)]
@@ -77,7 +92,16 @@ pub struct SurrogateEi {
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self { explore, bonus_weight: 1.0, sharp: false, distances: Vec::new(), errors: Vec::new(), scores: Vec::new() }
+        Self {
+            explore,
+            bonus_weight: 1.0,
+            sharp: false,
+            search: Search::Auto,
+            rows_read: 0,
+            distances: Vec::new(),
+            errors: Vec::new(),
+            scores: Vec::new(),
+        }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -90,6 +114,17 @@ impl SurrogateEi {
     pub fn sharp(mut self, sharp: bool) -> Self {
         self.sharp = sharp;
         self
+    }
+
+    /// Finds the largest score in another way than the one that suits the number of users.
+    pub fn search(mut self, search: Search) -> Self {
+        self.search = search;
+        self
+    }
+
+    /// How many last gradients the last choice read; none when it explored.
+    pub fn rows_read(&self) -> usize {
+        self.rows_read
     }
 
     fn best(&mut self, scene: &Scene<'_, LastGradient>) -> Result<usize, ChoiceError> {
@@ -109,6 +144,7 @@ impl SurrogateEi {
             let bonus = bonus(scene.step_size, constant, mean_norm, gradient_norm, error, mean_error);
             *score = surrogate + self.bonus_weight * bonus;
         }
+        self.rows_read = scene.users;
         kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)
     }
 }
@@ -133,6 +169,7 @@ impl Choice<LastGradient> for SurrogateEi {
     }
 
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        self.rows_read = 0;
         let explored = random.unit() < self.explore;
         let user = if explored { random.index(scene.users) } else { self.best(scene)? };
         Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
