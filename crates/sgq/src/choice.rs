@@ -2,6 +2,7 @@
 
 mod direction;
 mod expected_improvement;
+mod lazy;
 mod losses;
 mod order;
 mod sampling;

@@ -176,6 +176,11 @@ fn reduce_in_registers<S: Simd, const REGISTERS: usize>(simd: S, a: &[f64], b: &
     simd.reduce_sum_f64s(lanes[0])
 }
 
+/// `‖a − factor · b‖`.
+pub(crate) fn distance_from_multiple(a: &[f64], factor: f64, b: &[f64]) -> f64 {
+    reduce(a, b, |x, y| SquaredDifference.of_numbers(x, factor * y)).sqrt()
+}
+
 /// `y += factor · x`.
 pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     debug_assert_eq!(y.len(), x.len());

@@ -28,3 +28,39 @@ pub fn bonus(step_size: f64, smoothness: f64, mean_norm: f64, gradient_norm: f64
         + step_size * error * mean_error
         + 0.5 * curvature * error * error
 }
+
+/// What the scores of all users have in common at one step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scoring {
+    pub(crate) step_size: f64,
+    /// `L`: the paper's mean `L_i`, or f's own.
+    pub(crate) smoothness: f64,
+    pub(crate) bonus_weight: f64,
+    /// `‖ḡ‖`.
+    pub(crate) mean_norm: f64,
+}
+
+impl Scoring {
+    /// `ẼI_i + w·r_i`.
+    ///
+    /// In floating point too it never falls as the inner product, the error or the mean error grows: each of them
+    /// goes through roundings of sums and of products with numbers that are not negative, and nothing else.
+    #[inline(always)]
+    pub(crate) fn score(&self, inner_product: f64, gradient_norm: f64, error: f64, mean_error: f64) -> f64 {
+        self.score_between(inner_product, [gradient_norm; 2], error, mean_error)
+    }
+
+    /// No less than the score of anybody whose gradient's norm is between these two.
+    #[inline(always)]
+    pub(crate) fn score_between(
+        &self,
+        inner_product: f64,
+        [least_norm, largest_norm]: [f64; 2],
+        error: f64,
+        mean_error: f64,
+    ) -> f64 {
+        let Self { step_size, smoothness, bonus_weight, mean_norm } = *self;
+        let surrogate = expected_improvement(step_size, smoothness, inner_product, least_norm);
+        surrogate + bonus_weight * bonus(step_size, smoothness, mean_norm, largest_norm, error, mean_error)
+    }
+}

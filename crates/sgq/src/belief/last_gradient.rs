@@ -97,7 +97,6 @@ impl LastGradient {
     }
 
     /// How many answers were taken in.
-    #[allow(dead_code)] // for the lazy search
     pub(crate) fn answers(&self) -> u64 {
         self.answers
     }
@@ -117,7 +116,6 @@ impl LastGradient {
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub(crate) points: &'a [Box<[f64]>],
-    #[allow(dead_code)] // for the lazy search
     pub(crate) users_at: &'a [u32],
     pub(crate) of_user: &'a [u32],
 }

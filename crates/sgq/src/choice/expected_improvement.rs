@@ -2,10 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Needs, Scene};
-use crate::{
-    Belief, LastGradient, Random, SettingsError, Smoothness, bonus, expected_improvement, kernel, theory::Theorem,
+use super::{
+    Choice, ChoiceError, Chosen, Needs, Reply, Scene,
+    lazy::{Found, Lazy, Situation},
 };
+use crate::{
+    Belief, LastGradient, Random, SettingsError, Smoothness, expected_improvement, kernel, score::Scoring,
+    theory::Theorem,
+};
+
+/// Up to so many users a scan is the faster way.
+const SMALL: usize = 256;
 
 /// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
 ///
@@ -73,7 +80,7 @@ pub enum Search {
 /// `argmax_i ẼI_i + w·r_i` over the last gradients, with a uniform pick now and then: Algorithm 2 (SGQ).
 ///
 /// One uniform draw decides between the two; a second one picks the user, only when exploring.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurrogateEi {
     explore: f64,
     bonus_weight: f64,
@@ -81,6 +88,10 @@ pub struct SurrogateEi {
     search: Search,
     #[serde(skip)]
     rows_read: usize,
+    #[serde(skip)]
+    lazy: Lazy,
+    #[serde(skip)]
+    inner_products: Vec<f64>,
     #[serde(skip)]
     distances: Vec<f64>,
     #[serde(skip)]
@@ -98,6 +109,8 @@ impl SurrogateEi {
             sharp: false,
             search: Search::Auto,
             rows_read: 0,
+            lazy: Lazy::default(),
+            inner_products: Vec::new(),
             distances: Vec::new(),
             errors: Vec::new(),
             scores: Vec::new(),
@@ -127,30 +140,70 @@ impl SurrogateEi {
         self.rows_read
     }
 
-    fn best(&mut self, scene: &Scene<'_, LastGradient>) -> Result<usize, ChoiceError> {
-        let smoothness = scene.smoothness()?;
-        let constant = constant(smoothness, self.sharp);
-        let belief = scene.belief;
-        self.errors.resize(scene.users, 0.0);
-        self.scores.resize(scene.users, 0.0);
-        belief.errors(scene.point, smoothness.each(), &mut self.distances, &mut self.errors);
-        belief.inner_products(belief.mean(), &mut self.scores);
-        let mean_error = kernel::sum(&self.errors) / scene.users as f64;
-        let mean_norm = kernel::norm(belief.mean());
-        // The scores take the place of the inner products: a loop without a comparison runs in registers.
-        let of_users = self.errors.iter().zip(belief.gradient_norms());
-        for (score, (&error, &gradient_norm)) in self.scores.iter_mut().zip(of_users) {
-            let surrogate = expected_improvement(scene.step_size, constant, *score, gradient_norm);
-            let bonus = bonus(scene.step_size, constant, mean_norm, gradient_norm, error, mean_error);
-            *score = surrogate + self.bonus_weight * bonus;
+    fn best(&mut self, situation: &Situation<'_>) -> Result<usize, ChoiceError> {
+        let users = situation.belief.users();
+        let lazy = match self.search {
+            Search::Auto => users > SMALL,
+            Search::Scan => false,
+            Search::Lazy => true,
+        };
+        if !lazy {
+            return self.scan(situation);
         }
-        self.rows_read = scene.users;
+        let (found, rows_read) = self.lazy.search(situation);
+        self.rows_read = rows_read;
+        match found {
+            Found::User(user) => Ok(user),
+            Found::Among(users) => self.scan_some(situation, users),
+            Found::Everybody { keep } => {
+                let best = self.scan(situation);
+                if keep {
+                    self.lazy.lay_anchor(situation, &self.inner_products);
+                }
+                best
+            }
+        }
+    }
+
+    /// The largest of all scores.
+    fn scan(&mut self, situation: &Situation<'_>) -> Result<usize, ChoiceError> {
+        let Situation { belief, scoring, .. } = *situation;
+        self.rows_read = belief.users();
+        self.inner_products.resize(belief.users(), 0.0);
+        belief.inner_products(belief.mean(), &mut self.inner_products);
+        let mean_error = self.mean_error(situation);
+        let of_users = self.inner_products.iter().zip(belief.gradient_norms()).zip(&self.errors);
+        self.scores.clear();
+        // Into memory first: a loop without a comparison runs in registers.
+        self.scores.extend(of_users.map(|((inner, norm), error)| scoring.score(*inner, *norm, *error, mean_error)));
         kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)
+    }
+
+    /// The largest score of these users.
+    fn scan_some(&mut self, situation: &Situation<'_>, mut users: Vec<usize>) -> Result<usize, ChoiceError> {
+        let Situation { belief, scoring, .. } = *situation;
+        users.sort_unstable();
+        let mean_error = self.mean_error(situation);
+        let scores = users.iter().map(|user| {
+            let inner_product = belief.inner_product(belief.mean(), *user);
+            scoring.score(inner_product, belief.gradient_norm(*user), self.errors[*user], mean_error)
+        });
+        let best = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
+        Ok(users[best])
+    }
+
+    /// `ε̄`, exactly; everybody's `ε_i` are in `errors` then.
+    fn mean_error(&mut self, situation: &Situation<'_>) -> f64 {
+        let Situation { belief, point, smoothness, .. } = *situation;
+        self.errors.resize(belief.users(), 0.0);
+        belief.errors(point, smoothness, &mut self.distances, &mut self.errors);
+        kernel::sum(&self.errors) / belief.users() as f64
     }
 }
 
 impl Choice<LastGradient> for SurrogateEi {
     fn begin(&mut self, _users: usize) -> Result<(), SettingsError> {
+        self.lazy = Lazy::default();
         if !(0.0..=1.0).contains(&self.explore) {
             return Err(SettingsError::Exploration(self.explore));
         }
@@ -168,10 +221,27 @@ impl Choice<LastGradient> for SurrogateEi {
         (self.bonus_weight == 1.0).then_some(Theorem::Two { explore: self.explore })
     }
 
+    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
+        self.lazy.observe(reply.user);
+    }
+
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         self.rows_read = 0;
         let explored = random.unit() < self.explore;
-        let user = if explored { random.index(scene.users) } else { self.best(scene)? };
+        let smoothness = scene.smoothness()?;
+        let situation = Situation {
+            belief: scene.belief,
+            point: scene.point,
+            smoothness: smoothness.each(),
+            scoring: Scoring {
+                step_size: scene.step_size,
+                smoothness: constant(smoothness, self.sharp),
+                bonus_weight: self.bonus_weight,
+                mean_norm: kernel::norm(scene.belief.mean()),
+            },
+        };
+        let user = if explored { random.index(scene.users) } else { self.best(&situation)? };
+        self.lazy.will_ask(&situation, user);
         Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
     }
 }

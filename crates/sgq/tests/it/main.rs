@@ -5,6 +5,7 @@
 mod catalogue;
 mod competitor_reference;
 mod competitors;
+mod lazy;
 mod linear;
 mod naive;
 mod paper;

@@ -1,0 +1,353 @@
+//! The largest score without reading everybody's gradient: bounds first, and rows only where they cannot decide.
+//!
+//! The user found is the one that a scan of everybody finds, ties included. Every bound holds for the scores as they are
+//! computed, rounding included, so that whoever is ruled out cannot have the largest score, or share it.
+
+mod anchor;
+mod blocks;
+mod errors;
+
+use crate::{LastGradient, score::Scoring};
+use anchor::{Anchor, Drift};
+use blocks::{Blocks, Extent, Member};
+use errors::{Errors, Reach};
+
+/// What is kept between two searches. All of it follows from the belief; none of it changes what is found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lazy {
+    anchor: Anchor,
+    blocks: Blocks,
+    errors: Errors,
+    /// How many answers the belief had when all this was up to date.
+    answers: u64,
+    /// Users who have answered since then.
+    answered: Vec<usize>,
+    /// Who is about to be asked, and left out of the sum of errors already.
+    leaving: Option<usize>,
+    /// Rows read since the anchor was laid.
+    rows_read: usize,
+    /// Searches since then.
+    searches: usize,
+    /// An anchor that did not hold is not worth laying again at once: so many searches are left to scans,
+    rest: usize,
+    /// and this many the last time.
+    last_rest: usize,
+    ceilings: Vec<Ends>,
+    candidates: Vec<(Ends, Member)>,
+    finalists: Vec<Finalist>,
+}
+
+/// A score, or a bound of it, at the least and at the largest that the mean error can be.
+///
+/// In between a score is a linear function of the mean error: who is ahead at both ends is ahead everywhere.
+#[derive(Clone, Copy, Debug)]
+struct Ends([f64; 2]);
+
+impl Ends {
+    const LOWEST: Self = Self([f64::NEG_INFINITY; 2]);
+
+    fn is_below(self, other: Self) -> bool {
+        self.0[0] < other.0[0] && self.0[1] < other.0[1]
+    }
+
+    /// The other if it is ahead of this one.
+    fn or_higher(self, other: Self) -> Self {
+        if self.is_below(other) { other } else { self }
+    }
+}
+
+/// A user whose row was read.
+#[derive(Clone, Copy, Debug)]
+struct Finalist {
+    user: usize,
+    inner_product: f64,
+    norm: f64,
+    error: f64,
+}
+
+/// All that a search looks at.
+pub(super) struct Situation<'a> {
+    pub(super) belief: &'a LastGradient,
+    pub(super) point: &'a [f64],
+    pub(super) smoothness: &'a [f64],
+    pub(super) scoring: Scoring,
+}
+
+/// How a search ended.
+pub(super) enum Found {
+    /// The user with the largest score.
+    User(usize),
+    /// These users, in no order, are ahead of all others: their exact scores must decide.
+    Among(Vec<usize>),
+    /// Too many could be the one: everybody must be read.
+    Everybody {
+        /// Whether the inner products with the present mean are then worth [keeping](Lazy::lay_anchor).
+        keep: bool,
+    },
+}
+
+impl Lazy {
+    /// Takes note of an answer.
+    pub(super) fn observe(&mut self, user: usize) {
+        if self.blocks.users() > 0 {
+            self.answered.push(user);
+        }
+    }
+
+    /// Starts over from the inner products of everybody's gradient with the present mean.
+    pub(super) fn lay_anchor(&mut self, situation: &Situation<'_>, inner_products: &[f64]) {
+        let Situation { belief, point, smoothness, .. } = *situation;
+        self.anchor = Anchor::new(belief.mean());
+        self.errors = Errors::new(belief, smoothness, point);
+        let places = belief.places();
+        let mut members = std::mem::take(&mut self.blocks).into_members();
+        members.clear();
+        members.extend((0..belief.users()).map(|user| Member {
+            user: user as u32,
+            inner_product: inner_products[user],
+            norm: belief.gradient_norm(user),
+            smoothness: smoothness[user],
+            distance: self.errors.distance_of(places.of_user[user]),
+        }));
+        self.blocks = Blocks::new(members, &self.anchor);
+        self.answers = belief.answers();
+        self.answered.clear();
+        self.leaving = None;
+        self.rows_read = 0;
+        self.searches = 0;
+    }
+
+    /// Leaves this search to a scan of everybody, and perhaps the next ones too.
+    fn give_up(&mut self) -> (Found, usize) {
+        // As many as a new anchor costs.
+        const WORTHWHILE: usize = 8;
+        if self.blocks.users() > 0 {
+            self.last_rest = if self.searches < WORTHWHILE { (2 * self.last_rest).clamp(1, 1024) } else { 0 };
+            self.rest = self.last_rest;
+            self.blocks = Blocks::default();
+            self.answered.clear();
+        }
+        (Found::Everybody { keep: self.rest == 0 }, 0)
+    }
+
+    /// Whoever is chosen will be asked, and its last point be gone: what it adds to the sum of errors is taken out in time.
+    pub(super) fn will_ask(&mut self, situation: &Situation<'_>, user: usize) {
+        if self.blocks.users() > 0 && self.leaving.is_none() {
+            self.errors.leave(situation.belief, user, situation.smoothness[user]);
+            self.leaving = Some(user);
+        }
+    }
+
+    /// Takes in all answers since the last search; returns whether that was possible.
+    fn catch_up(&mut self, situation: &Situation<'_>) -> bool {
+        let Situation { belief, smoothness, .. } = *situation;
+        if self.blocks.users() != belief.users() || self.answers + self.answered.len() as u64 != belief.answers() {
+            return false;
+        }
+        // Somebody else may have been asked, in a sweep or by a choice that overrules this one.
+        let expected = self.answered.iter().all(|user| Some(*user) == self.leaving);
+        if let Some(user) = self.leaving.take() {
+            self.errors.arrive(belief, user, smoothness[user]);
+            self.answered.push(user);
+        }
+        self.errors.age += 1;
+        // A refresh reads every distinct point, and looks at everybody: spread over this many steps, neither is felt.
+        let patience = 64 + belief.distinct_points() / 4 + belief.users() / 2048;
+        let places = belief.places();
+        let errors = &self.errors;
+        for user in self.answered.drain(..) {
+            let inner_product = belief.inner_product(self.anchor.vector(), user);
+            self.blocks.change(user, &self.anchor, |member| {
+                member.inner_product = inner_product;
+                member.norm = belief.gradient_norm(user);
+                member.distance = errors.distance_of(places.of_user[user]);
+            });
+        }
+        if !expected {
+            self.new_errors(situation);
+        } else if self.errors.age > patience {
+            self.refresh_errors(situation);
+        }
+        self.answers = belief.answers();
+        true
+    }
+
+    /// Brings the errors' anchor to the present point.
+    fn refresh_errors(&mut self, situation: &Situation<'_>) {
+        let belief = situation.belief;
+        if self.errors.crowd_is_gone(belief) {
+            return self.new_errors(situation);
+        }
+        self.errors.refresh(belief, situation.smoothness, situation.point);
+        let (errors, places) = (&self.errors, belief.places());
+        let others = errors.others().iter().map(|user| *user as usize);
+        self.blocks.change_distances(others, |user| errors.distance_of(places.of_user[user]));
+    }
+
+    /// The same from nothing, after changes that nobody told of.
+    fn new_errors(&mut self, situation: &Situation<'_>) {
+        let belief = situation.belief;
+        self.errors = Errors::new(belief, situation.smoothness, situation.point);
+        let (errors, places) = (&self.errors, belief.places());
+        self.blocks.change_distances(0..belief.users(), |user| errors.distance_of(places.of_user[user]));
+    }
+
+    /// Finds the user with the largest score. Also returns how many rows it read.
+    pub(super) fn search(&mut self, situation: &Situation<'_>) -> (Found, usize) {
+        let belief = situation.belief;
+        let too_many = belief.users() / 4;
+        if self.rest > 0 {
+            self.rest -= 1;
+            return (Found::Everybody { keep: self.rest == 0 }, 0);
+        }
+        self.searches += 1;
+        if !self.catch_up(situation) || self.rows_read > too_many {
+            return self.give_up();
+        }
+        let Some(mut bounds) = Bounds::new(situation, &self.anchor, &self.errors) else {
+            return self.give_up();
+        };
+        self.ceilings.clear();
+        self.ceilings.extend(self.blocks.extents().iter().map(|extent| bounds.of_block(extent)));
+
+        // The best of the most promising block sets a mark that nearly all others do not reach.
+        let mut floor = Ends::LOWEST;
+        let most_promising = |(_, a): &(usize, &Ends), (_, b): &(usize, &Ends)| a.0[1].total_cmp(&b.0[1]);
+        self.finalists.clear();
+        if let Some((block, _)) = self.ceilings.iter().enumerate().max_by(most_promising) {
+            let members = self.blocks.open(block, &self.anchor).iter();
+            let promises = members.map(|member| (bounds.of_user(member, &self.anchor).0[1], member));
+            if let Some((_, member)) = promises.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+                floor = bounds.floor(&bounds.read(situation, member));
+            }
+        }
+        self.candidates.clear();
+        for block in 0..self.ceilings.len() {
+            if self.ceilings[block].is_below(floor) {
+                continue;
+            }
+            for member in self.blocks.open(block, &self.anchor) {
+                let ceiling = bounds.of_user(member, &self.anchor);
+                if !ceiling.is_below(floor) {
+                    self.candidates.push((ceiling, *member));
+                }
+            }
+            if self.candidates.len() > too_many {
+                return self.give_up();
+            }
+        }
+        self.candidates.sort_unstable_by(|(a, _), (b, _)| b.0[1].total_cmp(&a.0[1]));
+        for (ceiling, member) in &self.candidates {
+            if ceiling.is_below(floor) {
+                continue;
+            }
+            let finalist = bounds.read(situation, member);
+            floor = floor.or_higher(bounds.floor(&finalist));
+            self.finalists.push(finalist);
+        }
+        let rows_read = self.finalists.len();
+        self.rows_read += rows_read.saturating_sub(1);
+        bounds.judge(&mut self.finalists);
+        let found = decide(&self.finalists);
+        if let Found::Among(_) = found {
+            // Not for want of a row: the mean error is not known well enough.
+            self.refresh_errors(situation);
+            if let Some(reach) = self.errors.at(belief, situation.point) {
+                bounds.reach = reach;
+                bounds.judge(&mut self.finalists);
+            }
+            return (decide(&self.finalists), rows_read);
+        }
+        (found, rows_read)
+    }
+}
+
+/// The only one left, or the first of those who do not differ.
+fn decide(finalists: &[Finalist]) -> Found {
+    let inputs = |finalist: &Finalist| {
+        [finalist.inner_product, finalist.norm, finalist.error].map(|number| (number + 0.0).to_bits())
+    };
+    match finalists {
+        [] => Found::Everybody { keep: false },
+        [first, rest @ ..] if rest.iter().all(|other| inputs(other) == inputs(first)) => {
+            Found::User(finalists.iter().map(|finalist| finalist.user).min().unwrap_or(first.user))
+        }
+        _ => Found::Among(finalists.iter().map(|finalist| finalist.user).collect()),
+    }
+}
+
+/// Bounds of scores at one step.
+struct Bounds {
+    scoring: Scoring,
+    drift: Drift,
+    reach: Reach,
+}
+
+impl Bounds {
+    /// `None` where numbers are so large or so small that rounding cannot be kept track of.
+    fn new(situation: &Situation<'_>, anchor: &Anchor, errors: &Errors) -> Option<Self> {
+        let scoring = situation.scoring;
+        let half_square = 0.5 * scoring.step_size * scoring.step_size;
+        let comfortable = |number: f64| (1e-280..1e280).contains(&number);
+        if !(comfortable(half_square) && comfortable(half_square * scoring.smoothness)) {
+            return None;
+        }
+        let drift = anchor.drift(situation.belief.mean(), scoring.mean_norm);
+        Some(Self { scoring, drift, reach: errors.at(situation.belief, situation.point)? })
+    }
+
+    /// No score of the block is above this.
+    fn of_block(&self, extent: &Extent) -> Ends {
+        let [least, largest] = extent.inner_products;
+        let inner_product = if self.drift.along >= 0.0 { largest } else { least };
+        let inner_product = self.drift.most(inner_product, extent.right_angle, extent.norms[1]);
+        let crowd = if extent.crowd { self.reach.most(None) } else { 0.0 };
+        let others = if extent.distance.is_some() { self.reach.most(extent.distance) } else { 0.0 };
+        self.ends(inner_product, extent.norms, extent.smoothness * crowd.max(others), 1.0)
+    }
+
+    /// The user's score is not above this.
+    fn of_user(&self, member: &Member, anchor: &Anchor) -> Ends {
+        let right_angle = anchor.right_angle(member.inner_product, member.norm);
+        let inner_product = self.drift.most(member.inner_product, right_angle, member.norm);
+        self.ends(inner_product, [member.norm; 2], member.smoothness * self.reach.most(member.distance), 1.0)
+    }
+
+    /// Reads a user's row.
+    fn read(&self, situation: &Situation<'_>, member: &Member) -> Finalist {
+        let (belief, user) = (situation.belief, member.user as usize);
+        let error = match member.distance {
+            None => member.smoothness * self.reach.most(None),
+            Some(_) => belief.error(user, situation.point, member.smoothness),
+        };
+        Finalist { user, inner_product: belief.inner_product(belief.mean(), user), norm: member.norm, error }
+    }
+
+    /// The user's score is not below this.
+    fn floor(&self, finalist: &Finalist) -> Ends {
+        self.ends(finalist.inner_product, [finalist.norm; 2], finalist.error, -1.0)
+    }
+
+    /// Leaves only those who can have the largest score.
+    fn judge(&self, finalists: &mut Vec<Finalist>) {
+        let floors = finalists.iter().map(|finalist| self.floor(finalist));
+        let floor = floors.fold(Ends::LOWEST, Ends::or_higher);
+        finalists.retain(|it| !self.ends(it.inner_product, [it.norm; 2], it.error, 1.0).is_below(floor));
+    }
+
+    /// A score at both ends of the mean error, moved up or down by all that rounding can do to it.
+    fn ends(&self, inner_product: f64, norms: [f64; 2], error: f64, sign: f64) -> Ends {
+        let Scoring { step_size, smoothness, bonus_weight, .. } = self.scoring;
+        let [_, most] = self.reach.mean_error;
+        // The sum of the absolute values of all terms, and what each can lose below the smallest numbers.
+        let magnitude = self.scoring.score_between(inner_product.abs(), [0.0, norms[1]], error, most)
+            + step_size * step_size * smoothness * norms[1] * norms[1];
+        let lost = f64::from_bits(1 << 14) * (1.0 + bonus_weight) * (1.0 + norms[1] + error + most);
+        let slack = sign * (64.0 * f64::EPSILON * magnitude + lost);
+        Ends(
+            self.reach
+                .mean_error
+                .map(|mean_error| self.scoring.score_between(inner_product, norms, error, mean_error) + slack),
+        )
+    }
+}
