@@ -42,25 +42,10 @@ pub(crate) struct Scoring {
 
 impl Scoring {
     /// `ẼI_i + w·r_i`.
-    ///
-    /// In floating point too it never falls as the inner product, the error or the mean error grows: each of them
-    /// goes through roundings of sums and of products with numbers that are not negative, and nothing else.
     #[inline(always)]
     pub(crate) fn score(&self, inner_product: f64, gradient_norm: f64, error: f64, mean_error: f64) -> f64 {
-        self.score_between(inner_product, [gradient_norm; 2], error, mean_error)
-    }
-
-    /// No less than the score of anybody whose gradient's norm is between these two.
-    #[inline(always)]
-    pub(crate) fn score_between(
-        &self,
-        inner_product: f64,
-        [least_norm, largest_norm]: [f64; 2],
-        error: f64,
-        mean_error: f64,
-    ) -> f64 {
         let Self { step_size, smoothness, bonus_weight, mean_norm } = *self;
-        let surrogate = expected_improvement(step_size, smoothness, inner_product, least_norm);
-        surrogate + bonus_weight * bonus(step_size, smoothness, mean_norm, largest_norm, error, mean_error)
+        let surrogate = expected_improvement(step_size, smoothness, inner_product, gradient_norm);
+        surrogate + bonus_weight * bonus(step_size, smoothness, mean_norm, gradient_norm, error, mean_error)
     }
 }

@@ -89,7 +89,7 @@ pub struct SurrogateEi {
     #[serde(skip)]
     rows_read: usize,
     #[serde(skip)]
-    lazy: Lazy,
+    lazy: Box<Lazy>,
     #[serde(skip)]
     inner_products: Vec<f64>,
     #[serde(skip)]
@@ -109,7 +109,7 @@ impl SurrogateEi {
             sharp: false,
             search: Search::Auto,
             rows_read: 0,
-            lazy: Lazy::default(),
+            lazy: Box::default(),
             inner_products: Vec::new(),
             distances: Vec::new(),
             errors: Vec::new(),
@@ -203,7 +203,7 @@ impl SurrogateEi {
 
 impl Choice<LastGradient> for SurrogateEi {
     fn begin(&mut self, _users: usize) -> Result<(), SettingsError> {
-        self.lazy = Lazy::default();
+        *self.lazy = Lazy::default();
         if !(0.0..=1.0).contains(&self.explore) {
             return Err(SettingsError::Exploration(self.explore));
         }

@@ -7,6 +7,8 @@ mod anchor;
 mod blocks;
 mod errors;
 
+use std::{cmp::Ordering, collections::BinaryHeap};
+
 use crate::{LastGradient, score::Scoring};
 use anchor::{Anchor, Drift};
 use blocks::{Blocks, Extent, Member};
@@ -24,16 +26,15 @@ pub(super) struct Lazy {
     answered: Vec<usize>,
     /// Who is about to be asked, and left out of the sum of errors already.
     leaving: Option<usize>,
-    /// Rows read since the anchor was laid.
-    rows_read: usize,
+    /// Rows read since the anchor was laid, only to find that they cannot win.
+    rows_wasted: usize,
     /// Searches since then.
     searches: usize,
     /// An anchor that did not hold is not worth laying again at once: so many searches are left to scans,
     rest: usize,
     /// and this many the last time.
     last_rest: usize,
-    ceilings: Vec<Ends>,
-    candidates: Vec<(Ends, Member)>,
+    hopefuls: BinaryHeap<Hopeful>,
     finalists: Vec<Finalist>,
 }
 
@@ -45,6 +46,7 @@ struct Ends([f64; 2]);
 
 impl Ends {
     const LOWEST: Self = Self([f64::NEG_INFINITY; 2]);
+    const HIGHEST: Self = Self([f64::INFINITY; 2]);
 
     fn is_below(self, other: Self) -> bool {
         self.0[0] < other.0[0] && self.0[1] < other.0[1]
@@ -55,6 +57,36 @@ impl Ends {
         if self.is_below(other) { other } else { self }
     }
 }
+
+/// Somebody, or a block of users, who may have the largest score.
+#[derive(Clone, Copy, Debug)]
+struct Hopeful {
+    ceiling: Ends,
+    /// 0 for a member, one more for a block of them, and so on.
+    level: usize,
+    index: usize,
+}
+
+impl Ord for Hopeful {
+    /// By the larger end: any order is right, and this one soon finds high scores.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.ceiling.0[1].total_cmp(&other.ceiling.0[1])
+    }
+}
+
+impl PartialOrd for Hopeful {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Hopeful {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Hopeful {}
 
 /// A user whose row was read.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +145,7 @@ impl Lazy {
         self.answers = belief.answers();
         self.answered.clear();
         self.leaving = None;
-        self.rows_read = 0;
+        self.rows_wasted = 0;
         self.searches = 0;
     }
 
@@ -201,53 +233,51 @@ impl Lazy {
             return (Found::Everybody { keep: self.rest == 0 }, 0);
         }
         self.searches += 1;
-        if !self.catch_up(situation) || self.rows_read > too_many {
+        if !self.catch_up(situation) || self.rows_wasted > too_many {
             return self.give_up();
         }
         let Some(mut bounds) = Bounds::new(situation, &self.anchor, &self.errors) else {
             return self.give_up();
         };
-        self.ceilings.clear();
-        self.ceilings.extend(self.blocks.extents().iter().map(|extent| bounds.of_block(extent)));
 
-        // The best of the most promising block sets a mark that nearly all others do not reach.
+        // Whoever promises most comes first: it is soon known what score must be reached, and nearly nobody does.
         let mut floor = Ends::LOWEST;
-        let most_promising = |(_, a): &(usize, &Ends), (_, b): &(usize, &Ends)| a.0[1].total_cmp(&b.0[1]);
         self.finalists.clear();
-        if let Some((block, _)) = self.ceilings.iter().enumerate().max_by(most_promising) {
-            let members = self.blocks.open(block, &self.anchor).iter();
-            let promises = members.map(|member| (bounds.of_user(member, &self.anchor).0[1], member));
-            if let Some((_, member)) = promises.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-                floor = bounds.floor(&bounds.read(situation, member));
+        self.hopefuls.clear();
+        self.hopefuls.push(Hopeful { ceiling: Ends::HIGHEST, level: self.blocks.levels(), index: 0 });
+        loop {
+            if self.hopefuls.peek().is_none_or(|first| first.ceiling.0[1] < floor.0[1]) {
+                // Nobody is ahead at the upper end any more; seldom anybody at the lower one.
+                self.hopefuls.retain(|hopeful| !hopeful.ceiling.is_below(floor));
             }
-        }
-        self.candidates.clear();
-        for block in 0..self.ceilings.len() {
-            if self.ceilings[block].is_below(floor) {
-                continue;
-            }
-            for member in self.blocks.open(block, &self.anchor) {
-                let ceiling = bounds.of_user(member, &self.anchor);
-                if !ceiling.is_below(floor) {
-                    self.candidates.push((ceiling, *member));
+            let Some(Hopeful { level, index, .. }) = self.hopefuls.pop() else {
+                break;
+            };
+            let hopeful = |ceiling, index| Hopeful { ceiling, level: level - 1, index };
+            match level {
+                0 => {
+                    let finalist = bounds.read(situation, self.blocks.member(index));
+                    floor = floor.or_higher(bounds.floor(&finalist));
+                    self.finalists.push(finalist);
+                    if self.finalists.len() > too_many {
+                        return self.give_up();
+                    }
+                }
+                1 => {
+                    let members = self.blocks.open_members(index, &self.anchor);
+                    let ceilings = members.map(|(index, member)| hopeful(bounds.of_user(member, &self.anchor), index));
+                    self.hopefuls.extend(ceilings.filter(|hopeful| !hopeful.ceiling.is_below(floor)));
+                }
+                _ => {
+                    let blocks = self.blocks.open_blocks(level - 1, index);
+                    let ceilings = blocks.map(|(index, extent)| hopeful(bounds.of_block(extent), index));
+                    self.hopefuls.extend(ceilings.filter(|hopeful| !hopeful.ceiling.is_below(floor)));
                 }
             }
-            if self.candidates.len() > too_many {
-                return self.give_up();
-            }
-        }
-        self.candidates.sort_unstable_by(|(a, _), (b, _)| b.0[1].total_cmp(&a.0[1]));
-        for (ceiling, member) in &self.candidates {
-            if ceiling.is_below(floor) {
-                continue;
-            }
-            let finalist = bounds.read(situation, member);
-            floor = floor.or_higher(bounds.floor(&finalist));
-            self.finalists.push(finalist);
         }
         let rows_read = self.finalists.len();
-        self.rows_read += rows_read.saturating_sub(1);
         bounds.judge(&mut self.finalists);
+        self.rows_wasted += rows_read - self.finalists.len();
         let found = decide(&self.finalists);
         if let Found::Among(_) = found {
             // Not for want of a row: the mean error is not known well enough.
@@ -335,19 +365,21 @@ impl Bounds {
         finalists.retain(|it| !self.ends(it.inner_product, [it.norm; 2], it.error, 1.0).is_below(floor));
     }
 
-    /// A score at both ends of the mean error, moved up or down by all that rounding can do to it.
-    fn ends(&self, inner_product: f64, norms: [f64; 2], error: f64, sign: f64) -> Ends {
-        let Scoring { step_size, smoothness, bonus_weight, .. } = self.scoring;
-        let [_, most] = self.reach.mean_error;
+    /// A score at both ends of the mean error, moved up or down by all that rounding can do to it, here and where it is
+    /// computed from the equations.
+    fn ends(&self, inner_product: f64, [least_norm, norm]: [f64; 2], error: f64, sign: f64) -> Ends {
+        let Scoring { step_size, smoothness, bonus_weight, mean_norm } = self.scoring;
+        let curvature = step_size * step_size * smoothness;
+        let gain = step_size * inner_product;
+        let loss = |norm: f64| 0.5 * curvature * norm * norm;
+        // The bonus is linear in the mean error.
+        let bonus = (step_size * mean_norm + curvature * norm) * error + loss(error);
+        let slope = step_size * (norm + error);
+        let [least, most] = self.reach.mean_error;
         // The sum of the absolute values of all terms, and what each can lose below the smallest numbers.
-        let magnitude = self.scoring.score_between(inner_product.abs(), [0.0, norms[1]], error, most)
-            + step_size * step_size * smoothness * norms[1] * norms[1];
-        let lost = f64::from_bits(1 << 14) * (1.0 + bonus_weight) * (1.0 + norms[1] + error + most);
-        let slack = sign * (64.0 * f64::EPSILON * magnitude + lost);
-        Ends(
-            self.reach
-                .mean_error
-                .map(|mean_error| self.scoring.score_between(inner_product, norms, error, mean_error) + slack),
-        )
+        let magnitude = gain.abs() + loss(norm) + bonus_weight * (bonus + slope * most);
+        let lost = f64::from_bits(1 << 14) * (1.0 + bonus_weight) * (1.0 + norm + error + most);
+        let score = gain - loss(least_norm) + sign * (64.0 * f64::EPSILON * magnitude + lost);
+        Ends([least, most].map(|mean_error| score + bonus_weight * (bonus + slope * mean_error)))
     }
 }

@@ -1,8 +1,10 @@
 //! Users in blocks of those who are alike, so that whole blocks can be ruled out at once.
 
+use std::ops::Range;
+
 use super::anchor::Anchor;
 
-/// How many users a block has.
+/// How many members a block has, or blocks a block of blocks.
 const SIZE: usize = 32;
 
 /// What a score's bound is made of, for one user.
@@ -44,13 +46,42 @@ impl Extent {
         crowd: false,
     };
 
-    fn include(&mut self, member: &Member, anchor: &Anchor) {
-        let widen = |[least, largest]: [f64; 2], value: f64| [least.min(value), largest.max(value)];
-        self.inner_products = widen(self.inner_products, member.inner_product);
-        self.norms = widen(self.norms, member.norm);
-        self.right_angle = self.right_angle.max(anchor.right_angle(member.inner_product, member.norm));
-        self.smoothness = self.smoothness.max(member.smoothness);
-        self.include_distance(member.distance);
+    fn of_members(members: &[Member], anchor: &Anchor) -> Self {
+        let of_member = |member: &Member| {
+            let known = member.inner_product.is_finite();
+            let mut extent = Self {
+                inner_products: if known { [member.inner_product; 2] } else { [f64::NEG_INFINITY, f64::INFINITY] },
+                norms: [member.norm; 2],
+                right_angle: anchor.right_angle(member.inner_product, member.norm),
+                smoothness: member.smoothness,
+                ..Self::EMPTY
+            };
+            extent.include_distance(member.distance);
+            extent
+        };
+        members.iter().map(of_member).fold(Self::EMPTY, Self::and)
+    }
+
+    fn of_blocks(blocks: &[Self]) -> Self {
+        blocks.iter().copied().fold(Self::EMPTY, Self::and)
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.include(&other);
+        self
+    }
+
+    fn include(&mut self, other: &Self) {
+        let widen = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+        self.inner_products = widen(self.inner_products, other.inner_products);
+        self.norms = widen(self.norms, other.norms);
+        self.right_angle = self.right_angle.max(other.right_angle);
+        self.smoothness = self.smoothness.max(other.smoothness);
+        self.distance = match (self.distance, other.distance) {
+            (Some(a), Some(b)) => Some(a.max(b)),
+            (a, b) => a.or(b),
+        };
+        self.crowd |= other.crowd;
     }
 
     fn include_distance(&mut self, distance: Option<f64>) {
@@ -61,14 +92,20 @@ impl Extent {
     }
 }
 
-/// All users, block after block.
+/// All users, block after block, and blocks of blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks {
     members: Vec<Member>,
     /// Where among them each user is.
     position: Vec<u32>,
+    /// Blocks of members first; then blocks of those, and so on up to one that has all.
+    levels: Vec<Level>,
+}
+
+#[derive(Clone, Debug)]
+struct Level {
     extents: Vec<Extent>,
-    /// Blocks whose extents are wider than they need to be.
+    /// Which extents are wider than they need to be.
     loose: Vec<bool>,
 }
 
@@ -88,47 +125,78 @@ impl Blocks {
         for (place, member) in members.iter().enumerate() {
             position[member.user as usize] = place as u32;
         }
-        let extents = members.chunks(SIZE).map(|block| extent(block, anchor)).collect::<Vec<_>>();
-        Self { position, loose: vec![false; extents.len()], extents, members }
+        let mut extents: Vec<_> = members.chunks(SIZE).map(|block| Extent::of_members(block, anchor)).collect();
+        let mut levels = Vec::new();
+        loop {
+            let above: Vec<_> = extents.chunks(SIZE).map(Extent::of_blocks).collect();
+            levels.push(Level { loose: vec![false; extents.len()], extents });
+            extents = above;
+            if levels.last().is_none_or(|level| level.extents.len() <= 1) {
+                return Self { members, position, levels };
+            }
+        }
     }
 
     pub(super) fn users(&self) -> usize {
         self.members.len()
     }
 
-    pub(super) fn extents(&self) -> &[Extent] {
-        &self.extents
+    /// How many levels of blocks there are.
+    pub(super) fn levels(&self) -> usize {
+        self.levels.len()
     }
 
-    /// The members of a block, whose extent is made as narrow as they allow.
-    pub(super) fn open(&mut self, block: usize, anchor: &Anchor) -> &[Member] {
-        let end = (SIZE * (block + 1)).min(self.members.len());
-        let members = &self.members[SIZE * block..end];
-        if self.loose[block] {
-            self.loose[block] = false;
-            self.extents[block] = extent(members, anchor);
+    /// The blocks within a block of that level, counted from 0: their numbers on the level below, and their extents.
+    pub(super) fn open_blocks(&mut self, level: usize, block: usize) -> impl Iterator<Item = (usize, &Extent)> {
+        let (below, above) = self.levels.split_at_mut(level);
+        let within = within(block, below[level - 1].extents.len());
+        let extents = &below[level - 1].extents[within.clone()];
+        if std::mem::take(&mut above[0].loose[block]) {
+            above[0].extents[block] = Extent::of_blocks(extents);
         }
-        members
+        within.zip(extents)
+    }
+
+    /// The members of a block of the lowest level, and their numbers.
+    pub(super) fn open_members(&mut self, block: usize, anchor: &Anchor) -> impl Iterator<Item = (usize, &Member)> {
+        let within = within(block, self.members.len());
+        let members = &self.members[within.clone()];
+        if std::mem::take(&mut self.levels[0].loose[block]) {
+            self.levels[0].extents[block] = Extent::of_members(members, anchor);
+        }
+        within.zip(members)
+    }
+
+    /// A member by its number.
+    pub(super) fn member(&self, index: usize) -> &Member {
+        &self.members[index]
     }
 
     /// Changes what is known of a user.
     pub(super) fn change(&mut self, user: usize, anchor: &Anchor, change: impl FnOnce(&mut Member)) {
-        let position = self.position[user] as usize;
+        let mut position = self.position[user] as usize;
         change(&mut self.members[position]);
-        self.extents[position / SIZE].include(&self.members[position], anchor);
-        self.loose[position / SIZE] = true;
+        let changed = Extent::of_members(&self.members[position..=position], anchor);
+        for level in &mut self.levels {
+            position /= SIZE;
+            level.extents[position].include(&changed);
+            level.loose[position] = true;
+        }
     }
 
     /// Changes the distances of these users, who are all that have one.
     pub(super) fn change_distances(&mut self, users: impl Iterator<Item = usize>, of: impl Fn(usize) -> Option<f64>) {
-        for extent in &mut self.extents {
+        for extent in self.levels.iter_mut().flat_map(|level| &mut level.extents) {
             extent.distance = None;
         }
         for user in users {
-            let position = self.position[user] as usize;
+            let mut position = self.position[user] as usize;
             let distance = of(user);
             self.members[position].distance = distance;
-            self.extents[position / SIZE].include_distance(distance);
+            for level in &mut self.levels {
+                position /= SIZE;
+                level.extents[position].include_distance(distance);
+            }
         }
     }
 
@@ -138,12 +206,8 @@ impl Blocks {
     }
 }
 
-fn extent(block: &[Member], anchor: &Anchor) -> Extent {
-    let mut extent = Extent::EMPTY;
-    for member in block {
-        extent.include(member, anchor);
-    }
-    extent
+fn within(block: usize, length: usize) -> Range<usize> {
+    SIZE * block..(SIZE * (block + 1)).min(length)
 }
 
 fn ranges(members: &[Member], features: impl Fn(&Member) -> [f64; 3]) -> [[f64; 2]; 3] {
