@@ -240,6 +240,7 @@ impl Choice<LastGradient> for SurrogateEi {
                 mean_norm: kernel::norm(scene.belief.mean()),
             },
         };
+        self.lazy.catch_up(&situation);
         let user = if explored { random.index(scene.users) } else { self.best(&situation)? };
         self.lazy.will_ask(&situation, user);
         Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })

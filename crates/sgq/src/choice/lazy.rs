@@ -121,7 +121,7 @@ pub(super) enum Found {
 impl Lazy {
     /// Takes note of an answer.
     pub(super) fn observe(&mut self, user: usize) {
-        if self.blocks.users() > 0 {
+        if self.is_laid() {
             self.answered.push(user);
         }
     }
@@ -150,31 +150,44 @@ impl Lazy {
     }
 
     /// Leaves this search to a scan of everybody, and perhaps the next ones too.
-    fn give_up(&mut self) -> (Found, usize) {
-        // As many as a new anchor costs.
-        const WORTHWHILE: usize = 8;
-        if self.blocks.users() > 0 {
-            self.last_rest = if self.searches < WORTHWHILE { (2 * self.last_rest).clamp(1, 1024) } else { 0 };
+    fn give_up(&mut self, dim: usize) -> (Found, usize) {
+        if self.is_laid() {
+            // It must have paid for itself: for a scan, and for sorting users into blocks.
+            let worthwhile = 8 + 256 / dim;
+            self.last_rest = if self.searches < worthwhile { (2 * self.last_rest).clamp(1, 1024) } else { 0 };
             self.rest = self.last_rest;
-            self.blocks = Blocks::default();
-            self.answered.clear();
+            self.drop_anchor();
         }
         (Found::Everybody { keep: self.rest == 0 }, 0)
     }
 
+    fn is_laid(&self) -> bool {
+        self.blocks.users() > 0
+    }
+
+    fn drop_anchor(&mut self) {
+        self.blocks = Blocks::default();
+        self.answered.clear();
+        self.leaving = None;
+    }
+
     /// Whoever is chosen will be asked, and its last point be gone: what it adds to the sum of errors is taken out in time.
     pub(super) fn will_ask(&mut self, situation: &Situation<'_>, user: usize) {
-        if self.blocks.users() > 0 && self.leaving.is_none() {
+        if self.is_laid() {
             self.errors.leave(situation.belief, user, situation.smoothness[user]);
             self.leaving = Some(user);
         }
     }
 
-    /// Takes in all answers since the last search; returns whether that was possible.
-    fn catch_up(&mut self, situation: &Situation<'_>) -> bool {
+    /// Takes in all answers since the last choice.
+    pub(super) fn catch_up(&mut self, situation: &Situation<'_>) {
         let Situation { belief, smoothness, .. } = *situation;
+        if !self.is_laid() {
+            return;
+        }
         if self.blocks.users() != belief.users() || self.answers + self.answered.len() as u64 != belief.answers() {
-            return false;
+            // Answers went by that nobody told of.
+            return self.drop_anchor();
         }
         // Somebody else may have been asked, in a sweep or by a choice that overrules this one.
         let expected = self.answered.iter().all(|user| Some(*user) == self.leaving);
@@ -183,8 +196,8 @@ impl Lazy {
             self.answered.push(user);
         }
         self.errors.age += 1;
-        // A refresh reads every distinct point, and looks at everybody: spread over this many steps, neither is felt.
-        let patience = 64 + belief.distinct_points() / 4 + belief.users() / 2048;
+        // A refresh reads every distinct point: spread over this many steps it is not felt.
+        let patience = 64 + belief.distinct_points() / 4;
         let places = belief.places();
         let errors = &self.errors;
         for user in self.answered.drain(..) {
@@ -201,7 +214,6 @@ impl Lazy {
             self.refresh_errors(situation);
         }
         self.answers = belief.answers();
-        true
     }
 
     /// Brings the errors' anchor to the present point.
@@ -224,20 +236,22 @@ impl Lazy {
         self.blocks.change_distances(0..belief.users(), |user| errors.distance_of(places.of_user[user]));
     }
 
-    /// Finds the user with the largest score. Also returns how many rows it read.
+    /// Finds the user with the largest score, once it has [caught up](Self::catch_up). Also returns how many rows it read.
     pub(super) fn search(&mut self, situation: &Situation<'_>) -> (Found, usize) {
-        let belief = situation.belief;
+        let (belief, dim) = (situation.belief, situation.point.len());
         let too_many = belief.users() / 4;
+        // Sorting users into blocks costs about as much as reading so many numbers of each.
+        let worth_an_anchor = too_many + belief.users() * 64 / dim;
         if self.rest > 0 {
             self.rest -= 1;
             return (Found::Everybody { keep: self.rest == 0 }, 0);
         }
         self.searches += 1;
-        if !self.catch_up(situation) || self.rows_wasted > too_many {
-            return self.give_up();
+        if !self.is_laid() || self.rows_wasted > worth_an_anchor {
+            return self.give_up(dim);
         }
         let Some(mut bounds) = Bounds::new(situation, &self.anchor, &self.errors) else {
-            return self.give_up();
+            return self.give_up(dim);
         };
 
         // Whoever promises most comes first: it is soon known what score must be reached, and nearly nobody does.
@@ -260,7 +274,7 @@ impl Lazy {
                     floor = floor.or_higher(bounds.floor(&finalist));
                     self.finalists.push(finalist);
                     if self.finalists.len() > too_many {
-                        return self.give_up();
+                        return self.give_up(dim);
                     }
                 }
                 1 => {
@@ -276,6 +290,10 @@ impl Lazy {
             }
         }
         let rows_read = self.finalists.len();
+        if floor.0 == Ends::LOWEST.0 {
+            // No score is a number that others can be held against.
+            return (Found::Everybody { keep: false }, rows_read);
+        }
         bounds.judge(&mut self.finalists);
         self.rows_wasted += rows_read - self.finalists.len();
         let found = decide(&self.finalists);
@@ -298,7 +316,6 @@ fn decide(finalists: &[Finalist]) -> Found {
         [finalist.inner_product, finalist.norm, finalist.error].map(|number| (number + 0.0).to_bits())
     };
     match finalists {
-        [] => Found::Everybody { keep: false },
         [first, rest @ ..] if rest.iter().all(|other| inputs(other) == inputs(first)) => {
             Found::User(finalists.iter().map(|finalist| finalist.user).min().unwrap_or(first.user))
         }
