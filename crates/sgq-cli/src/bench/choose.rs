@@ -162,7 +162,7 @@ fn table(it: &Measurement) -> String {
     let ratio = |ratio: Option<f64>| ratio.map_or(String::new(), |ratio| format!("{ratio:.1}×"));
     let medians = &it.medians;
     let naive_rows = if it.compared > 0 { grouped(it.users as f64) } else { "–".into() };
-    let heading = ["", "naive", "lazy", "lazy is faster"].map(str::to_owned);
+    let heading = ["", "naive", "lazy", "naive / lazy"].map(str::to_owned);
     let lines = [
         heading,
         ["a step, mean".into(), time(it.naive_us_per_step), time(it.lazy_us_per_step), ratio(it.ratio)],
