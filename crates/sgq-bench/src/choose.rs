@@ -24,7 +24,7 @@ pub use measurement::{Disagreement, EndedEarly, Measurement, Medians};
 pub use quadratics::HashedQuadratics;
 
 use crate::memory;
-use measurement::Record;
+use measurement::{Circumstances, Record};
 use side_by_side::{SideBySide, timed};
 
 /// What to measure.
@@ -44,7 +44,7 @@ pub struct Options {
     pub bonus_weight: f64,
     /// The step size; without one, [`Options::STEP`] / max L_i.
     pub step_size: Option<f64>,
-    /// The naive scan runs at every so manieth step; 0 for none.
+    /// Every how many steps the naive scan runs; 0 for never.
     pub naive_every: u64,
     /// Decides who the users are, and whom to explore.
     pub seed: u64,
@@ -62,7 +62,7 @@ pub enum StepKind {
     SagaSgq,
 }
 
-/// How the table keeps a number, and in how many bytes.
+/// How the table keeps a number, and in how many bytes: the one format there is.
 const TABLE: (&str, u64) = ("f64", 8);
 
 /// Where the run starts, in every coordinate: a few standard deviations away from the users' centers.
@@ -157,14 +157,14 @@ impl Run<'_> {
         let slate = choice.slate();
         let largest = problem.smoothness().iter().copied().fold(0.0, f64::max);
         let step_size = options.step_size.unwrap_or(Options::STEP / largest);
-        let settings = Settings::new(vec![START; options.dim], options.users)
+        let start = vec![START; options.dim];
+        let settings = Settings::new(start.clone(), options.users)
             .smoothness(problem.smoothness().to_vec())
             .step_size(step_size)
             .seed(options.seed);
-        let start_gap = problem.gap(&vec![START; options.dim]);
         let mut session = Session::new(Method::new("side by side", LastGradient::new(), choice, update), settings)?;
 
-        let mut sweep_time = Duration::ZERO;
+        let mut first_sweep = Duration::ZERO;
         let mut records = Vec::new();
         let mut ended_early = None;
         let mut gradient = vec![0.0; options.dim];
@@ -185,20 +185,20 @@ impl Run<'_> {
             told?;
             let turn = slate.wipe();
             if in_sweep {
-                sweep_time += asking + telling;
+                first_sweep += asking + telling;
             } else {
                 records.push(Record::new(&turn, asking + telling, distinct_points));
             }
             (control.on_answer)(if in_sweep { Stage::Sweep } else { Stage::Steps });
         }
-        let measurement = Measurement::new(options, &records, ended_early);
-        let measurement = Measurement {
+        let circumstances = Circumstances {
             step_size,
-            first_sweep_seconds: sweep_time.as_secs_f64(),
-            gap_at_start: start_gap,
+            first_sweep,
+            gap_at_start: problem.gap(&start),
             gap_at_end: problem.gap(session.point()),
-            ..measurement
+            ended_early,
         };
+        let measurement = Measurement::new(options, &records, &circumstances);
         if let (Some(folder), None) = (&options.dump, ended_early)
             && let Some(query) = session.ask()?
         {

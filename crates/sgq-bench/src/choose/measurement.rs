@@ -105,6 +105,15 @@ pub enum EndedEarly {
     Diverged,
 }
 
+/// What is known of a run beside its steps.
+pub(super) struct Circumstances {
+    pub(super) step_size: f64,
+    pub(super) first_sweep: Duration,
+    pub(super) gap_at_start: f64,
+    pub(super) gap_at_end: f64,
+    pub(super) ended_early: Option<EndedEarly>,
+}
+
 /// One step, in microseconds.
 pub(super) struct Record {
     turn: Turn,
@@ -129,8 +138,7 @@ impl Record {
 }
 
 impl Measurement {
-    /// What the records say; the rest is for whoever knows it.
-    pub(super) fn new(options: &Options, records: &[Record], ended_early: Option<EndedEarly>) -> Self {
+    pub(super) fn new(options: &Options, records: &[Record], run: &Circumstances) -> Self {
         let averaged_from = if records.len() > 200 { 100 } else { 0 };
         let averaged = &records[averaged_from..];
         let naive = Sample::new(averaged.iter().filter_map(|record| record.naive));
@@ -153,7 +161,7 @@ impl Measurement {
             method: options.method,
             explore: options.explore,
             bonus_weight: options.bonus_weight,
-            step_size: 0.0,
+            step_size: run.step_size,
             seed: options.seed,
             table: TABLE.0,
             table_bytes: options.table_bytes(),
@@ -177,11 +185,11 @@ impl Measurement {
                 distinct_points: distinct_points.median(),
             },
             first_choice_us: records.first().map(|record| record.lazy - record.shared),
-            first_sweep_seconds: 0.0,
-            gap_at_start: 0.0,
-            gap_at_end: 0.0,
+            first_sweep_seconds: run.first_sweep.as_secs_f64(),
+            gap_at_start: run.gap_at_start,
+            gap_at_end: run.gap_at_end,
             peak_rss_bytes: memory::peak(),
-            ended_early,
+            ended_early: run.ended_early,
         }
     }
 }

@@ -17,7 +17,7 @@ use sgq::{Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene
 pub(super) struct SideBySide {
     naive: SurrogateEi,
     lazy: SurrogateEi,
-    /// The naive search runs at every so manieth choice; 0 for none.
+    /// Every how many choices the naive search runs; 0 for never.
     naive_every: u64,
     choices: u64,
     #[serde(skip)]

@@ -63,7 +63,7 @@ pub struct Args {
 }
 
 /// Each step leaves a record, and the session a fingerprint of its answer.
-const MOST_STEPS: u64 = 100_000_000;
+const MOST_STEPS: u64 = 10_000_000;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Method {

@@ -152,7 +152,7 @@ fn ctrl_c_shows_what_was_measured() {
         time::Duration,
     };
     let mut child = Command::new(env!("CARGO_BIN_EXE_sgq"))
-        .args(["bench", "choose", "--users", "50", "--dim", "2", "--steps", "100000000"])
+        .args(["bench", "choose", "--users", "50", "--dim", "2", "--steps", "10000000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -170,6 +170,6 @@ fn ctrl_c_shows_what_was_measured() {
     let output = child.wait_with_output().unwrap();
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.starts_with("interrupted: ") && stderr.contains(" of 100000000 steps were measured"), "{stderr}");
+    assert!(stderr.starts_with("interrupted: ") && stderr.contains(" of 10000000 steps were measured"), "{stderr}");
     assert!(table.contains("a step, mean") && table.contains("choices that were compared agree."), "{table}");
 }
