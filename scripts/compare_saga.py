@@ -18,13 +18,11 @@ time between the fewest and the most epochs by their number. They are from each 
 
 import argparse
 import json
-import os
-import shutil
 import statistics
 import sys
 from pathlib import Path
 
-from environment import ROOT, Failure, python_with, run
+from environment import ROOT, Failure, build, python_with, run, with_threads
 
 REQUIREMENTS = ROOT / "scripts" / "saga-requirements.txt"
 ENVIRONMENT = ROOT / ".venv-saga"
@@ -41,7 +39,7 @@ TARGETS = [1e-2, 1e-3, 1e-4, 1e-6]
 def main():
     options = parse()
     python = python_with(REQUIREMENTS, ENVIRONMENT)
-    program = None if options.without_sgq else build_example()
+    program = None if options.without_sgq else build_program()
     if options.data is None:
         SYNTHETIC.parent.mkdir(parents=True, exist_ok=True)
         child(python, "--generate", SYNTHETIC)
@@ -83,23 +81,9 @@ def parse():
 # ---- The library's side -------------------------------------------------------------------------------------------
 
 
-def build_example():
-    """Builds the library's side, and returns the path of its program."""
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        raise Failure("cargo was not found: install Rust from https://rustup.rs, or add cargo to the PATH")
-    print(f"Building the {EXAMPLE} example ...", file=sys.stderr)
-    command = [cargo, "build", "--release", "--package", "sgq-bench", "--example", EXAMPLE]
-    messages = run(
-        [*command, "--message-format=json-render-diagnostics"],
-        f"the {EXAMPLE} example could not be built; --without-sgq does without",
-        cwd=ROOT,
-    )
-    for line in messages.splitlines():
-        message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == EXAMPLE:
-            return message["executable"]
-    raise Failure(f"cargo built the {EXAMPLE} example but did not say where it is")
+def build_program():
+    arguments = ["--package", "sgq-bench", "--example", EXAMPLE]
+    return build(EXAMPLE, arguments, "; --without-sgq does without")
 
 
 def time_sgq(program, data, epochs, l2, seed):
@@ -120,8 +104,7 @@ def child(python, *arguments):
 
 
 def single_threaded():
-    variables = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"]
-    return {**os.environ, **dict.fromkeys([*variables, "RAYON_NUM_THREADS"], "1")}
+    return {**with_threads(1), "RAYON_NUM_THREADS": "1"}
 
 
 def report(epochs, problem, rounds):

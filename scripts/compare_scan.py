@@ -12,28 +12,26 @@ that of the choice alone, on buffers allocated beforehand.
 """
 
 import json
-import os
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from environment import ROOT, Failure, python_with, run
+from environment import ROOT, Failure, build, python_with, run, with_threads
 
 REQUIREMENTS = ROOT / "scripts" / "requirements.txt"
 ENVIRONMENT = ROOT / ".venv-scripts"
 
 SIZES = [(100, 10), (1_000, 100), (10_000, 100)]
 ROUNDS = 7
-THREADS = {"1 thread": "1", "all threads": None}
+THREADS = {"1 thread": 1, "all threads": None}
 # Distances from expanded squares lose digits; up to this relative error they count as the same distances.
 ACCEPTABLE_ERROR = 1e-9
 
 
 def main():
     python = python_with(REQUIREMENTS, ENVIRONMENT)
-    scan = build_scan()
+    scan = build("scan", ["--package", "sgq", "--example", "scan"])
     all_agree = True
     with tempfile.TemporaryDirectory() as folder:
         for users, dim in SIZES:
@@ -51,35 +49,10 @@ def main():
         raise Failure("numpy and the library chose different users")
 
 
-def build_scan():
-    """Builds the library's side, and returns the path of its program."""
-    cargo = shutil.which("cargo")
-    if cargo is None:
-        raise Failure("cargo was not found: install Rust from https://rustup.rs, or add cargo to the PATH")
-    print("Building the scan example ...", file=sys.stderr)
-    command = [cargo, "build", "--release", "--package", "sgq", "--example", "scan"]
-    messages = run(
-        [*command, "--message-format=json-render-diagnostics"],
-        "the scan example could not be built",
-        cwd=ROOT,
-    )
-    for line in messages.splitlines():
-        message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == "scan":
-            return message["executable"]
-    raise Failure("cargo built the scan example but did not say where it is")
-
-
 def time_numpy_in_child(python, folder, library, threads):
-    # BLAS reads its number of threads once, when it is loaded: each setting needs a process of its own.
-    environment = dict(os.environ)
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
-        environment.pop(variable, None)
-        if threads is not None:
-            environment[variable] = threads
     command = [python, str(Path(__file__).resolve()), "--time-numpy"]
     arguments = [folder, str(library["users"]), str(library["dim"])]
-    return json.loads(run([*command, *arguments], "the numpy side failed", env=environment))
+    return json.loads(run([*command, *arguments], "the numpy side failed", env=with_threads(threads)))
 
 
 def report(users, dim, rounds):
@@ -124,135 +97,50 @@ EXPANDED = "tuned, expanded squares"
 def numpy_versions(folder, users, dim):
     """The scan in several versions: functions without arguments that return the chosen user."""
     import numpy as np
+    from numpy_choice import Table, aligned
 
-    def aligned(shape):
-        # numpy promises 16 bytes; matrix-vector products are faster on whole cache lines.
-        size = int(np.prod(shape))
-        memory = np.zeros(size + 8)
-        skip = -memory.ctypes.data // 8 % 8
-        return memory[skip : skip + size].reshape(shape)
-
-    def read(name, *shape):
-        numbers = aligned(shape)
-        numbers[...] = np.fromfile(Path(folder, f"{name}.f64"), "<f8").reshape(shape)
-        return numbers
-
-    gradients = read("gradients", users, dim)
-    points = read("points", users, dim)
-    mean = read("mean", dim)
-    point = read("point", dim)
-    user_smoothness = read("smoothness", users)
-    step = float(read("step_size", 1)[0])
-
-    # What changes for one user at a time, or never, is kept from scan to scan, as the library keeps it.
-    smoothness = float(user_smoothness.mean())
-    curvature = step * step * smoothness
-    norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
+    table = Table(folder, users, dim)
+    points = table.read("points", users, dim)
+    point, errors = table.point, table.errors
 
     def plain():
-        errors = user_smoothness * np.linalg.norm(points - point, axis=1)
-        mean_error = errors.mean()
-        improvements = step * (gradients @ mean) - curvature / 2 * norms**2
-        bonuses = (
-            (step * np.linalg.norm(mean) + curvature * norms) * errors
-            + step * norms * mean_error
-            + step * errors * mean_error
-            + curvature / 2 * errors**2
-        )
-        return int(np.argmax(improvements + bonuses))
+        return table.plain_choice(np.linalg.norm(points - point, axis=1))
 
     # The tuned versions: the same sum, ordered for few passes, in buffers that are there already.
-    own_loss = -curvature / 2 * norms**2
-    scaled_norms = step * norms
-    curved_norms = curvature * norms
-    differences = aligned((users, dim))
-    errors, scores, terms = aligned((users,)), aligned((users,)), aligned((users,))
-    scaled_mean = aligned((dim,))
-
-    def choose_by_squared_distances_in_errors():
-        np.sqrt(errors, out=errors)
-        np.multiply(errors, user_smoothness, out=errors)
-        mean_error = float(np.add.reduce(errors)) / users
-        mean_norm = float(np.dot(mean, mean)) ** 0.5
-        np.multiply(mean, step, out=scaled_mean)
-        np.dot(gradients, scaled_mean, out=scores)
-        np.add(scores, own_loss, out=scores)
-        np.multiply(scaled_norms, mean_error, out=terms)
-        np.add(scores, terms, out=scores)
-        np.multiply(errors, curvature / 2, out=terms)
-        np.add(terms, curved_norms, out=terms)
-        np.add(terms, step * (mean_norm + mean_error), out=terms)
-        np.multiply(terms, errors, out=terms)
-        np.add(scores, terms, out=scores)
-        return int(scores.argmax())
+    differences = aligned(users, dim)
 
     def with_einsum():
         np.subtract(points, point, out=differences)
         np.einsum("ij,ij->i", differences, differences, out=errors)
-        return choose_by_squared_distances_in_errors()
+        np.sqrt(errors, out=errors)
+        return table.choice_by_distances_in_errors()
 
     def with_vecdot():
         np.subtract(points, point, out=differences)
         np.vecdot(differences, differences, out=errors)
-        return choose_by_squared_distances_in_errors()
+        np.sqrt(errors, out=errors)
+        return table.choice_by_distances_in_errors()
 
-    # |p - x|² = |p|² - 2<p, x> + |x|² is one matrix-vector product, but cancels where the points lie close together
-    # and far from the origin, as they do late in a run. So all points are kept relative to a centre among them, which a
-    # real run would have to move along now and then.
-    centre = points.mean(axis=0)
-    centred = aligned((users, dim))
-    np.subtract(points, centre, out=centred)
-    centred_squares = np.einsum("ij,ij->i", centred, centred)
-    centred_point = aligned((dim,))
-
-    def expanded_squares():
-        np.subtract(point, centre, out=centred_point)
-        square = float(np.dot(centred_point, centred_point))
-        np.multiply(centred_point, -2, out=centred_point)
-        np.dot(centred, centred_point, out=errors)
-        np.add(errors, centred_squares, out=errors)
-        np.add(errors, square, out=errors)
-        np.maximum(errors, 0, out=errors)
+    expanded_squares = table.expanded_squares(points)
 
     def with_expanded_squares():
-        expanded_squares()
-        return choose_by_squared_distances_in_errors()
+        expanded_squares(out=errors)
+        np.sqrt(errors, out=errors)
+        return table.choice_by_distances_in_errors()
 
-    def expanded_squares_are_acceptable():
-        expanded_squares()
-        distances = np.linalg.norm(points - point, axis=1)
-        return bool(np.all(np.abs(np.sqrt(errors) - distances) <= ACCEPTABLE_ERROR * distances))
-
+    acceptable = table.acceptable(expanded_squares, points, ACCEPTABLE_ERROR)
     versions = {PLAIN: plain, EINSUM: with_einsum, VECDOT: with_vecdot, EXPANDED: with_expanded_squares}
-    return versions, {EXPANDED: expanded_squares_are_acceptable()}
+    return versions, {EXPANDED: acceptable}
 
 
 def time_numpy(folder, users, dim):
     """Prints, for every version, the median time of a scan in microseconds and the user it chose."""
-    import gc
-    import time
+    from numpy_choice import time_versions
 
     versions, acceptable = numpy_versions(folder, users, dim)
-    times = {version: [] for version in versions}
-    chosen = {version: scan() for version, scan in versions.items()}
-    gc.disable()
-    for _ in range(3):
-        for version, scan in versions.items():
-            scan()
-            end = time.perf_counter() + 0.04
-            start = 0.0
-            while start < end:
-                start = time.perf_counter()
-                scan()
-                times[version].append(time.perf_counter() - start)
-    results = {
-        version: {
-            "median_us": statistics.median(times[version]) * 1e6,
-            "chosen": chosen[version],
-            "acceptable": acceptable.get(version, True),
-        }
-        for version in versions
-    }
+    results = time_versions(versions)
+    for version, result in results.items():
+        result["acceptable"] = acceptable.get(version, True)
     print(json.dumps(results))
 
 

@@ -1,6 +1,8 @@
 """What the scripts share: a virtual environment for each, and errors that a person can read."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +42,30 @@ def run(command, failure, **options):
         raise Failure(f"{failure} ({error})") from error
     except subprocess.CalledProcessError as error:
         raise Failure(f"{failure} (exit status {error.returncode})") from error
+
+
+def build(name, arguments, hint=""):
+    """Builds one of the repository's programs, and returns its path."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        raise Failure("cargo was not found: install Rust from https://rustup.rs, or add cargo to the PATH")
+    print(f"Building {name} ...", file=sys.stderr)
+    command = [cargo, "build", "--release", *arguments, "--message-format=json-render-diagnostics"]
+    for line in run(command, f"{name} could not be built{hint}", cwd=ROOT).splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == name:
+            return message["executable"]
+    raise Failure(f"cargo built {name} but did not say where it is")
+
+
+def with_threads(limit):
+    """The environment of a process whose linear algebra has that many threads; as many as it likes for None.
+
+    BLAS reads the number once, when it is loaded: each setting needs a process of its own.
+    """
+    environment = dict(os.environ)
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        environment.pop(variable, None)
+        if limit is not None:
+            environment[variable] = str(limit)
+    return environment

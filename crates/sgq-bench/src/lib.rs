@@ -6,8 +6,10 @@
 pub mod benchmark;
 pub mod certify;
 pub mod choices;
+pub mod choose;
 pub mod experiment;
 pub mod figure;
+pub mod memory;
 pub mod output;
 pub mod report;
 pub mod run;

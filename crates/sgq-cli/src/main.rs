@@ -1,5 +1,6 @@
 //! The command line of sgq.
 
+mod bench;
 mod benchmark;
 mod certify;
 mod experiments;
@@ -35,6 +36,7 @@ enum Command {
     Reproduce(reproduce::Args),
     Run(run::Args),
     Certify(certify::Args),
+    Bench(bench::Args),
     Methods(methods::Args),
 }
 
@@ -43,6 +45,8 @@ enum Command {
 enum Outcome {
     Done,
     Interrupted,
+    /// What it checks is not so, and it has said what.
+    Failed,
 }
 
 fn main() -> ExitCode {
@@ -52,12 +56,14 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Certify(args) => certify::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         // What a shell reports for a program that Ctrl-C ended.
         Ok(Outcome::Interrupted) => ExitCode::from(130),
+        Ok(Outcome::Failed) => ExitCode::FAILURE,
         Err(error) => {
             terminal::complain(&format!("error: {error}"));
             ExitCode::from(2)

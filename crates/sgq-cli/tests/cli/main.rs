@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
 
 mod bad_input;
+mod bench;
 mod benchmark;
 mod certify;
 mod early_ends;

@@ -1,0 +1,261 @@
+//! What a choice of SGQ costs: the naive scan and the lazy search side by side, on one run and one table.
+
+mod dump;
+mod measurement;
+mod quadratics;
+mod side_by_side;
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use serde::Serialize;
+use sgq::{
+    Choice, ChoiceError, LastGradient, Method, Oracle, Session, Settings, SettingsError, TellError, Update,
+    choice::{Search, SurrogateEi},
+    update::{Saga, Sgd},
+};
+use thiserror::Error;
+
+pub use measurement::{Disagreement, EndedEarly, Measurement, Medians};
+pub use quadratics::HashedQuadratics;
+
+use crate::memory;
+use measurement::{Circumstances, Record};
+use side_by_side::{SideBySide, timed};
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How many users there are, `n`.
+    pub users: usize,
+    /// How many parameters there are, `d`.
+    pub dim: usize,
+    /// How many choices to make after the first sweep.
+    pub steps: u64,
+    /// How the point moves.
+    pub method: StepKind,
+    /// The probability of asking a user at random, `p`.
+    pub explore: f64,
+    /// What Lemma 2's bonus is weighed by.
+    pub bonus_weight: f64,
+    /// The step size; without one, [`Options::STEP`] / max L_i.
+    pub step_size: Option<f64>,
+    /// Every how many steps the naive scan runs; 0 for never.
+    pub naive_every: u64,
+    /// Decides who the users are, and whom to explore.
+    pub seed: u64,
+    /// Where to write the table of the choice after the last step, for other implementations to choose from.
+    pub dump: Option<PathBuf>,
+}
+
+/// How the point moves, by the name of the method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// SGD's step: the method `sgq`.
+    Sgq,
+    /// SAGA's step: the method `saga-sgq`.
+    SagaSgq,
+}
+
+/// How the table keeps a number, and in how many bytes: the one format there is.
+const TABLE: (&str, u64) = ("f64", 8);
+
+/// Where the run starts, in every coordinate: a few standard deviations away from the users' centers.
+const START: f64 = 3.0;
+
+impl Options {
+    /// The default step size, as a part of `1 / max L_i`.
+    pub const STEP: f64 = 0.5;
+
+    /// The bytes of all users' last gradients; `None` where they are past counting.
+    pub fn table_bytes(&self) -> Option<u64> {
+        (self.users as u64).checked_mul(self.dim as u64)?.checked_mul(TABLE.1)
+    }
+
+    /// The most bytes that the distinct points can come to: one for each step and one for the start, but no more than
+    /// there are users.
+    pub fn point_bytes(&self) -> Option<u64> {
+        (self.users as u64).min(self.steps.saturating_add(1)).checked_mul(self.dim as u64)?.checked_mul(8)
+    }
+
+    /// Finds out what is wrong before anything large is computed.
+    pub fn check(&self) -> Result<(), ChooseError> {
+        if self.users == 0 {
+            return Err(SettingsError::NoUsers.into());
+        }
+        if self.dim == 0 {
+            return Err(SettingsError::EmptyStart.into());
+        }
+        self.choice().begin(self.users)?;
+        if let Some(size) = self.step_size.filter(|size| !(*size > 0.0 && size.is_finite())) {
+            return Err(SettingsError::StepSize(size).into());
+        }
+        let needed = self.table_bytes().zip(self.point_bytes()).and_then(|(table, points)| table.checked_add(points));
+        let too_large = SettingsError::TooLarge { users: self.users, dim: self.dim };
+        let needed = needed.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(too_large)?;
+        match memory::available() {
+            Some(available) if needed > available => Err(ChooseError::Memory { needed, available }),
+            _ => Ok(()),
+        }
+    }
+
+    fn choice(&self) -> SideBySide {
+        let choice = SurrogateEi::new(self.explore).bonus_weight(self.bonus_weight);
+        SideBySide::new(choice.clone().search(Search::Scan), choice.search(Search::Lazy), self.naive_every)
+    }
+}
+
+/// Who watches, and who may end it.
+pub struct Control<'a> {
+    /// Ends the measurement after the current step, once set.
+    pub interrupt: &'a AtomicBool,
+    /// Called after every answer.
+    pub on_answer: &'a dyn Fn(Stage),
+}
+
+/// Where a measurement stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Everybody is asked once.
+    Sweep,
+    /// Users are chosen.
+    Steps,
+}
+
+/// Runs the method, and times both searches at each of its choices.
+///
+/// A user's own work, computing its answer, is in none of the times.
+pub fn choose(options: &Options, control: &Control<'_>) -> Result<Measurement, ChooseError> {
+    options.check()?;
+    let run = Run {
+        options,
+        control,
+        problem: HashedQuadratics::new(options.users, options.dim, options.seed),
+        choice: options.choice(),
+    };
+    match options.method {
+        StepKind::Sgq => run.measure(Sgd),
+        StepKind::SagaSgq => run.measure(Saga),
+    }
+}
+
+struct Run<'a> {
+    options: &'a Options,
+    control: &'a Control<'a>,
+    problem: HashedQuadratics,
+    choice: SideBySide,
+}
+
+impl Run<'_> {
+    fn measure<U: Update<LastGradient>>(self, update: U) -> Result<Measurement, ChooseError> {
+        let Self { options, control, problem, choice } = self;
+        let slate = choice.slate();
+        let largest = problem.smoothness().iter().copied().fold(0.0, f64::max);
+        let step_size = options.step_size.unwrap_or(Options::STEP / largest);
+        let start = vec![START; options.dim];
+        let settings = Settings::new(start.clone(), options.users)
+            .smoothness(problem.smoothness().to_vec())
+            .step_size(step_size)
+            .seed(options.seed);
+        let mut session = Session::new(Method::new("side by side", LastGradient::new(), choice, update), settings)?;
+
+        let mut first_sweep = Duration::ZERO;
+        let mut records = Vec::new();
+        let mut ended_early = None;
+        let mut gradient = vec![0.0; options.dim];
+        while session.steps() < options.steps {
+            if control.interrupt.load(Ordering::Relaxed) {
+                ended_early = Some(EndedEarly::Interrupted);
+                break;
+            }
+            let in_sweep = session.queries() < options.users as u64;
+            let (query, asking) = timed(|| session.ask());
+            let Some(query) = query? else {
+                ended_early = Some(EndedEarly::Diverged);
+                break;
+            };
+            problem.gradient(query.user, &query.point, &mut gradient);
+            let distinct_points = session.belief().distinct_points();
+            let (told, telling) = timed(|| session.tell(query.ticket, &gradient));
+            told?;
+            let turn = slate.wipe();
+            if in_sweep {
+                first_sweep += asking + telling;
+            } else {
+                records.push(Record::new(&turn, asking + telling, distinct_points));
+            }
+            (control.on_answer)(if in_sweep { Stage::Sweep } else { Stage::Steps });
+        }
+        let circumstances = Circumstances {
+            step_size,
+            first_sweep,
+            gap_at_start: problem.gap(&start),
+            gap_at_end: problem.gap(session.point()),
+            ended_early,
+        };
+        let measurement = Measurement::new(options, &records, &circumstances);
+        if let (Some(folder), None) = (&options.dump, ended_early)
+            && let Some(query) = session.ask()?
+        {
+            dump::write(folder, session.belief(), &query, problem.smoothness(), step_size)
+                .map_err(|error| ChooseError::Dump { folder: folder.clone(), error })?;
+        }
+        Ok(measurement)
+    }
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ChooseError {
+    /// The options make no sense.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// It does not fit.
+    #[error(
+        "the table needs {}, and only {} of memory can be had: take fewer users or parameters",
+        readable_bytes(*.needed), readable_bytes(*.available)
+    )]
+    Memory {
+        /// The bytes of the table and the points.
+        needed: u64,
+        /// The bytes that there are.
+        available: u64,
+    },
+    /// A search failed.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The session refused an answer.
+    #[error(transparent)]
+    Tell(#[from] TellError),
+    /// The table could not be written.
+    #[error("cannot write the table to {}: {error}", .folder.display())]
+    Dump {
+        /// Where to.
+        folder: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// `812 kB`, `8.1 MB`: three digits that count, in powers of 1000.
+pub fn readable_bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    let mut units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    // Below this it is rounded to three digits; from it on, to four.
+    while value >= 999.5 {
+        let Some(next) = units.next() else { break };
+        (value, unit) = (value / 1000.0, next);
+    }
+    let digits = if value >= 9.995 || unit == "bytes" { 0 } else { 1 };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests;
