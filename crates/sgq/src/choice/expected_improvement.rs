@@ -11,8 +11,10 @@ use crate::{
     theory::Theorem,
 };
 
-/// Up to so many users a scan is the faster way.
-const SMALL: usize = 256;
+/// Whether a table is so small that a scan of it is the faster way in any case.
+fn is_small(users: usize, dim: usize) -> bool {
+    users <= 128 || users * (dim + 32) <= 1 << 15
+}
 
 /// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
 ///
@@ -141,9 +143,8 @@ impl SurrogateEi {
     }
 
     fn best(&mut self, situation: &Situation<'_>) -> Result<usize, ChoiceError> {
-        let users = situation.belief.users();
         let lazy = match self.search {
-            Search::Auto => users > SMALL,
+            Search::Auto => !is_small(situation.belief.users(), situation.point.len()),
             Search::Scan => false,
             Search::Lazy => true,
         };

@@ -3,6 +3,7 @@
 //! The user found is the one that a scan of everybody finds, ties included. Every bound holds for the scores as they are
 //! computed, rounding included, so that whoever is ruled out cannot have the largest score, or share it.
 
+mod account;
 mod anchor;
 mod blocks;
 mod errors;
@@ -10,8 +11,9 @@ mod errors;
 use std::{cmp::Ordering, collections::BinaryHeap};
 
 use crate::{LastGradient, score::Scoring};
+use account::{Account, Costs};
 use anchor::{Anchor, Drift};
-use blocks::{Blocks, Extent, Member};
+use blocks::{BRANCHES, Blocks, Extent, Member};
 use errors::{Errors, Reach};
 
 /// What is kept between two searches. All of it follows from the belief; none of it changes what is found.
@@ -26,14 +28,7 @@ pub(super) struct Lazy {
     answered: Vec<usize>,
     /// Who is about to be asked, and left out of the sum of errors already.
     leaving: Option<usize>,
-    /// Rows read since the anchor was laid, only to find that they cannot win.
-    rows_wasted: usize,
-    /// Searches since then.
-    searches: usize,
-    /// An anchor that did not hold is not worth laying again at once: so many searches are left to scans,
-    rest: usize,
-    /// and this many the last time.
-    last_rest: usize,
+    account: Account,
     hopefuls: BinaryHeap<Hopeful>,
     finalists: Vec<Finalist>,
 }
@@ -145,20 +140,7 @@ impl Lazy {
         self.answers = belief.answers();
         self.answered.clear();
         self.leaving = None;
-        self.rows_wasted = 0;
-        self.searches = 0;
-    }
-
-    /// Leaves this search to a scan of everybody, and perhaps the next ones too.
-    fn give_up(&mut self, dim: usize) -> (Found, usize) {
-        if self.is_laid() {
-            // It must have paid for itself: for a scan, and for sorting users into blocks.
-            let worthwhile = 8 + 256 / dim;
-            self.last_rest = if self.searches < worthwhile { (2 * self.last_rest).clamp(1, 1024) } else { 0 };
-            self.rest = self.last_rest;
-            self.drop_anchor();
-        }
-        (Found::Everybody { keep: self.rest == 0 }, 0)
+        self.account.open(&Costs::new(situation));
     }
 
     fn is_laid(&self) -> bool {
@@ -210,6 +192,7 @@ impl Lazy {
         }
         if !expected {
             self.new_errors(situation);
+            self.account.spend(Costs::new(situation).refresh());
         } else if self.errors.age > patience {
             self.refresh_errors(situation);
         }
@@ -238,22 +221,26 @@ impl Lazy {
 
     /// Finds the user with the largest score, once it has [caught up](Self::catch_up). Also returns how many rows it read.
     pub(super) fn search(&mut self, situation: &Situation<'_>) -> (Found, usize) {
-        let (belief, dim) = (situation.belief, situation.point.len());
-        let too_many = belief.users() / 4;
-        // Sorting users into blocks costs about as much as reading so many numbers of each.
-        let worth_an_anchor = too_many + belief.users() * 64 / dim;
-        if self.rest > 0 {
-            self.rest -= 1;
-            return (Found::Everybody { keep: self.rest == 0 }, 0);
+        if self.account.rests() {
+            return (Found::Everybody { keep: false }, 0);
         }
-        self.searches += 1;
-        if !self.is_laid() || self.rows_wasted > worth_an_anchor {
-            return self.give_up(dim);
-        }
-        let Some(mut bounds) = Bounds::new(situation, &self.anchor, &self.errors) else {
-            return self.give_up(dim);
+        let costs = Costs::new(situation);
+        let usable = self.is_laid() && !self.account.is_exhausted(&costs);
+        let bounds = usable.then(|| Bounds::new(situation, &self.anchor, &self.errors)).flatten();
+        let found = match bounds {
+            Some(bounds) => self.find(situation, bounds, &costs),
+            None => (Found::Everybody { keep: true }, 0),
         };
+        if let (Found::Everybody { .. }, true) = (&found.0, self.is_laid()) {
+            self.account.close();
+            self.drop_anchor();
+        }
+        found
+    }
 
+    fn find(&mut self, situation: &Situation<'_>, mut bounds: Bounds, costs: &Costs) -> (Found, usize) {
+        let belief = situation.belief;
+        let mut looks = 0;
         // Whoever promises most comes first: it is soon known what score must be reached, and nearly nobody does.
         let mut floor = Ends::LOWEST;
         self.finalists.clear();
@@ -267,14 +254,16 @@ impl Lazy {
             let Some(Hopeful { level, index, .. }) = self.hopefuls.pop() else {
                 break;
             };
+            looks += BRANCHES;
             let hopeful = |ceiling, index| Hopeful { ceiling, level: level - 1, index };
             match level {
                 0 => {
                     let finalist = bounds.read(situation, self.blocks.member(index));
                     floor = floor.or_higher(bounds.floor(&finalist));
                     self.finalists.push(finalist);
-                    if self.finalists.len() > too_many {
-                        return self.give_up(dim);
+                    if self.finalists.len() > belief.users() / 4 {
+                        self.account.book(costs, 2.0 * costs.search(looks, self.finalists.len(), false), 0);
+                        return (Found::Everybody { keep: true }, self.finalists.len());
                     }
                 }
                 1 => {
@@ -295,17 +284,19 @@ impl Lazy {
             return (Found::Everybody { keep: false }, rows_read);
         }
         bounds.judge(&mut self.finalists);
-        self.rows_wasted += rows_read - self.finalists.len();
-        let found = decide(&self.finalists);
-        if let Found::Among(_) = found {
+        let rows_wasted = rows_read - self.finalists.len();
+        let mut found = decide(&self.finalists);
+        let undecided = matches!(found, Found::Among(_));
+        if undecided {
             // Not for want of a row: the mean error is not known well enough.
             self.refresh_errors(situation);
             if let Some(reach) = self.errors.at(belief, situation.point) {
                 bounds.reach = reach;
                 bounds.judge(&mut self.finalists);
             }
-            return (decide(&self.finalists), rows_read);
+            found = decide(&self.finalists);
         }
+        self.account.book(costs, costs.search(looks, rows_read, undecided), rows_wasted);
         (found, rows_read)
     }
 }

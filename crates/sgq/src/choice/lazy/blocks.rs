@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::anchor::Anchor;
 
 /// How many members a block has, or blocks a block of blocks.
-const SIZE: usize = 32;
+pub(super) const BRANCHES: usize = 32;
 
 /// What a score's bound is made of, for one user.
 #[derive(Clone, Copy, Debug)]
@@ -125,10 +125,10 @@ impl Blocks {
         for (place, member) in members.iter().enumerate() {
             position[member.user as usize] = place as u32;
         }
-        let mut extents: Vec<_> = members.chunks(SIZE).map(|block| Extent::of_members(block, anchor)).collect();
+        let mut extents: Vec<_> = members.chunks(BRANCHES).map(|block| Extent::of_members(block, anchor)).collect();
         let mut levels = Vec::new();
         loop {
-            let above: Vec<_> = extents.chunks(SIZE).map(Extent::of_blocks).collect();
+            let above: Vec<_> = extents.chunks(BRANCHES).map(Extent::of_blocks).collect();
             levels.push(Level { loose: vec![false; extents.len()], extents });
             extents = above;
             if levels.last().is_none_or(|level| level.extents.len() <= 1) {
@@ -178,7 +178,7 @@ impl Blocks {
         change(&mut self.members[position]);
         let changed = Extent::of_members(&self.members[position..=position], anchor);
         for level in &mut self.levels {
-            position /= SIZE;
+            position /= BRANCHES;
             level.extents[position].include(&changed);
             level.loose[position] = true;
         }
@@ -194,7 +194,7 @@ impl Blocks {
             let distance = of(user);
             self.members[position].distance = distance;
             for level in &mut self.levels {
-                position /= SIZE;
+                position /= BRANCHES;
                 level.extents[position].include_distance(distance);
             }
         }
@@ -207,7 +207,7 @@ impl Blocks {
 }
 
 fn within(block: usize, length: usize) -> Range<usize> {
-    SIZE * block..(SIZE * (block + 1)).min(length)
+    BRANCHES * block..(BRANCHES * (block + 1)).min(length)
 }
 
 fn ranges(members: &[Member], features: impl Fn(&Member) -> [f64; 3]) -> [[f64; 2]; 3] {
@@ -221,14 +221,14 @@ fn ranges(members: &[Member], features: impl Fn(&Member) -> [f64; 3]) -> [[f64; 
 }
 
 fn split(members: &mut [Member], features: &impl Fn(&Member) -> [f64; 3]) {
-    let blocks = members.len().div_ceil(SIZE);
+    let blocks = members.len().div_ceil(BRANCHES);
     if blocks < 2 {
         return;
     }
     let widths = ranges(members, features).map(|[least, largest]| largest - least);
     let widest = (0..widths.len()).rev().max_by(|a, b| widths[*a].total_cmp(&widths[*b])).unwrap_or(0);
     // Whole blocks on the left: only the last one of all can be short.
-    let (left, middle) = (blocks / 2 * SIZE, |member: &Member| features(member)[widest]);
+    let (left, middle) = (blocks / 2 * BRANCHES, |member: &Member| features(member)[widest]);
     members.select_nth_unstable_by(left, |a, b| middle(a).total_cmp(&middle(b)));
     let (left, right) = members.split_at_mut(left);
     split(left, features);

@@ -1,0 +1,90 @@
+//! Whether searching pays.
+//!
+//! Early in a run most users are where everybody was asked first, the mean gradient turns slowly, and a search reads a
+//! handful of rows. Late in a run of few users with long steps each has a point of its own, all distances change at every
+//! step, and no bound can replace reading them. So an account is kept of what searches save over scans. It is in numbers
+//! read and not in seconds: the same run makes the same searches everywhere.
+
+use super::Situation;
+
+/// What is saved by searches, after an anchor that made them possible.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Account {
+    saved: f64,
+    /// What was spent on rows that a new anchor would have ruled out.
+    wasted: f64,
+    /// So many choices are left to scans,
+    rest: usize,
+    /// and this many the last time.
+    last_rest: usize,
+}
+
+/// What things cost, in numbers that are read one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costs {
+    dim: f64,
+    points: f64,
+    /// Everybody's score from scratch.
+    scan: f64,
+    /// Sorting users into blocks, beside the scan that a new anchor comes from.
+    anchor: f64,
+}
+
+impl Costs {
+    pub(super) fn new(situation: &Situation<'_>) -> Self {
+        let (users, dim) = (situation.belief.users() as f64, situation.point.len() as f64);
+        let points = situation.belief.distinct_points() as f64;
+        Self { dim, points, scan: (users + points) * dim + 16.0 * users, anchor: 800.0 * users }
+    }
+
+    /// A search that looked at so many users and blocks, read so many rows here and there, and perhaps all points.
+    pub(super) fn search(&self, looks: usize, rows: usize, refreshed: bool) -> f64 {
+        let refresh = if refreshed { self.refresh() } else { 0.0 };
+        24.0 * self.dim + 100.0 * looks as f64 + self.rows(rows) + refresh
+    }
+
+    /// Computing all distances, and what follows from them.
+    pub(super) fn refresh(&self) -> f64 {
+        3.0 * self.points * self.dim
+    }
+
+    fn rows(&self, rows: usize) -> f64 {
+        2.0 * self.dim * rows as f64
+    }
+}
+
+impl Account {
+    /// Opens the account of a new anchor.
+    pub(super) fn open(&mut self, costs: &Costs) {
+        (self.saved, self.wasted) = (-costs.anchor, 0.0);
+    }
+
+    /// Books a search, and the rows it read for nothing.
+    pub(super) fn book(&mut self, costs: &Costs, cost: f64, rows_wasted: usize) {
+        self.saved += costs.scan - cost;
+        self.wasted += costs.rows(rows_wasted);
+    }
+
+    /// Books what else was spent.
+    pub(super) fn spend(&mut self, cost: f64) {
+        self.saved -= cost;
+    }
+
+    /// Whether the anchor is to be given up: it never paid, or a new one would pay more.
+    pub(super) fn is_exhausted(&self, costs: &Costs) -> bool {
+        self.saved < -2.0 * costs.anchor - 8.0 * costs.scan || self.wasted > costs.scan + costs.anchor
+    }
+
+    /// Closes it. An anchor that did not pay is not worth laying again at once.
+    pub(super) fn close(&mut self) {
+        self.last_rest = if self.saved < 0.0 { (2 * self.last_rest).clamp(8, 1024) } else { 0 };
+        self.rest = self.last_rest;
+    }
+
+    /// Whether this choice is left to a scan.
+    pub(super) fn rests(&mut self) -> bool {
+        let rests = self.rest > 0;
+        self.rest = self.rest.saturating_sub(1);
+        rests
+    }
+}
