@@ -136,11 +136,28 @@ impl Lazy {
             smoothness: smoothness[user],
             distance: self.errors.distance_of(places.of_user[user]),
         }));
-        self.blocks = Blocks::new(members, &self.anchor);
+        self.blocks = Blocks::new(members, &self.anchor, self.weights(situation));
         self.answers = belief.answers();
         self.answered.clear();
         self.leaving = None;
         self.account.open(&Costs::new(situation));
+    }
+
+    /// What a unit of inner product, norm and smoothness makes of a score, about.
+    fn weights(&self, situation: &Situation<'_>) -> [f64; 3] {
+        let Situation { belief, smoothness, point, .. } = *situation;
+        let Scoring { step_size, smoothness: constant, bonus_weight, mean_norm } = situation.scoring;
+        let users = belief.users() as f64;
+        let norm = belief.gradient_norms().iter().sum::<f64>() / users;
+        let curvature = step_size * step_size * constant;
+        // At the start nobody is away from their point yet, but soon will be.
+        let distance = self.errors.at(belief, point).map_or(0.0, |reach| reach.most(None)).max(16.0 * step_size * norm);
+        let mean_error = smoothness.iter().sum::<f64>() / users * distance;
+        [
+            step_size,
+            curvature * norm + bonus_weight * (curvature + step_size) * mean_error,
+            bonus_weight * distance * (step_size * (mean_norm + mean_error) + curvature * (norm + mean_error)),
+        ]
     }
 
     fn is_laid(&self) -> bool {
@@ -227,6 +244,10 @@ impl Lazy {
         let costs = Costs::new(situation);
         let usable = self.is_laid() && !self.account.is_exhausted(&costs);
         let bounds = usable.then(|| Bounds::new(situation, &self.anchor, &self.errors)).flatten();
+        if bounds.is_some() && self.account.should_sort(&costs) {
+            let members = std::mem::take(&mut self.blocks).into_members();
+            self.blocks = Blocks::new(members, &self.anchor, self.weights(situation));
+        }
         let found = match bounds {
             Some(bounds) => self.find(situation, bounds, &costs),
             None => (Found::Everybody { keep: true }, 0),
@@ -262,7 +283,7 @@ impl Lazy {
                     floor = floor.or_higher(bounds.floor(&finalist));
                     self.finalists.push(finalist);
                     if self.finalists.len() > belief.users() / 4 {
-                        self.account.book(costs, 2.0 * costs.search(looks, self.finalists.len(), false), 0);
+                        self.account.book(costs, looks, 2.0 * costs.search(looks, self.finalists.len(), false), 0);
                         return (Found::Everybody { keep: true }, self.finalists.len());
                     }
                 }
@@ -296,7 +317,7 @@ impl Lazy {
             }
             found = decide(&self.finalists);
         }
-        self.account.book(costs, costs.search(looks, rows_read, undecided), rows_wasted);
+        self.account.book(costs, looks, costs.search(looks, rows_read, undecided), rows_wasted);
         (found, rows_read)
     }
 }

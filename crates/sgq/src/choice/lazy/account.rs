@@ -13,6 +13,10 @@ pub(super) struct Account {
     saved: f64,
     /// What was spent on rows that a new anchor would have ruled out.
     wasted: f64,
+    /// What was spent on looking at users and blocks since they were sorted,
+    looked: f64,
+    /// which was done so many times.
+    sorted: f64,
     /// So many choices are left to scans,
     rest: usize,
     /// and this many the last time.
@@ -26,21 +30,24 @@ pub(super) struct Costs {
     points: f64,
     /// Everybody's score from scratch.
     scan: f64,
-    /// Sorting users into blocks, beside the scan that a new anchor comes from.
-    anchor: f64,
+    /// Sorting users into blocks. A new anchor costs a scan and this.
+    sort: f64,
 }
+
+/// One look at a user or a block.
+const LOOK: f64 = 100.0;
 
 impl Costs {
     pub(super) fn new(situation: &Situation<'_>) -> Self {
         let (users, dim) = (situation.belief.users() as f64, situation.point.len() as f64);
         let points = situation.belief.distinct_points() as f64;
-        Self { dim, points, scan: (users + points) * dim + 16.0 * users, anchor: 800.0 * users }
+        Self { dim, points, scan: (users + points) * dim + 16.0 * users, sort: 800.0 * users }
     }
 
     /// A search that looked at so many users and blocks, read so many rows here and there, and perhaps all points.
     pub(super) fn search(&self, looks: usize, rows: usize, refreshed: bool) -> f64 {
         let refresh = if refreshed { self.refresh() } else { 0.0 };
-        24.0 * self.dim + 100.0 * looks as f64 + self.rows(rows) + refresh
+        24.0 * self.dim + LOOK * looks as f64 + self.rows(rows) + refresh
     }
 
     /// Computing all distances, and what follows from them.
@@ -56,13 +63,26 @@ impl Costs {
 impl Account {
     /// Opens the account of a new anchor.
     pub(super) fn open(&mut self, costs: &Costs) {
-        (self.saved, self.wasted) = (-costs.anchor, 0.0);
+        (self.saved, self.wasted) = (-costs.sort, 0.0);
+        (self.looked, self.sorted) = (0.0, 1.0);
     }
 
     /// Books a search, and the rows it read for nothing.
-    pub(super) fn book(&mut self, costs: &Costs, cost: f64, rows_wasted: usize) {
+    pub(super) fn book(&mut self, costs: &Costs, looks: usize, cost: f64, rows_wasted: usize) {
         self.saved += costs.scan - cost;
         self.wasted += costs.rows(rows_wasted);
+        self.looked += LOOK * looks as f64;
+    }
+
+    /// Whether users should be sorted into blocks anew. Each time that has to pay more than the last.
+    pub(super) fn should_sort(&mut self, costs: &Costs) -> bool {
+        let should = self.looked > self.sorted * costs.sort;
+        if should {
+            self.saved -= costs.sort;
+            self.sorted += 1.0;
+            self.looked = 0.0;
+        }
+        should
     }
 
     /// Books what else was spent.
@@ -72,7 +92,7 @@ impl Account {
 
     /// Whether the anchor is to be given up: it never paid, or a new one would pay more.
     pub(super) fn is_exhausted(&self, costs: &Costs) -> bool {
-        self.saved < -2.0 * costs.anchor - 8.0 * costs.scan || self.wasted > costs.scan + costs.anchor
+        self.saved < -2.0 * costs.sort - 8.0 * costs.scan || self.wasted > costs.scan + costs.sort
     }
 
     /// Closes it. An anchor that did not pay is not worth laying again at once.

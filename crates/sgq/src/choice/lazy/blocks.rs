@@ -110,17 +110,10 @@ struct Level {
 }
 
 impl Blocks {
-    /// Sorts users into blocks: halves of halves, each time along whatever differs most.
-    pub(super) fn new(mut members: Vec<Member>, anchor: &Anchor) -> Self {
-        let features = |member: &Member| [member.inner_product, member.norm, member.smoothness];
-        let whole = ranges(&members, features);
-        split(&mut members, &|member| {
-            let mut shares = features(member);
-            for (share, [least, largest]) in shares.iter_mut().zip(whole) {
-                *share = if largest > least { (*share - least) / (largest - least) } else { 0.0 };
-            }
-            shares
-        });
+    /// Sorts users into blocks: halves of halves, each time along whatever makes the largest difference to their scores.
+    /// `weights` is what a unit of inner product, norm and smoothness makes.
+    pub(super) fn new(mut members: Vec<Member>, anchor: &Anchor, weights: [f64; 3]) -> Self {
+        split(&mut members, weights);
         let mut position = vec![0; members.len()];
         for (place, member) in members.iter().enumerate() {
             position[member.user as usize] = place as u32;
@@ -210,27 +203,24 @@ fn within(block: usize, length: usize) -> Range<usize> {
     BRANCHES * block..(BRANCHES * (block + 1)).min(length)
 }
 
-fn ranges(members: &[Member], features: impl Fn(&Member) -> [f64; 3]) -> [[f64; 2]; 3] {
-    let mut ranges = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
-    for member in members {
-        for (range, feature) in ranges.iter_mut().zip(features(member)) {
-            *range = [range[0].min(feature), range[1].max(feature)];
-        }
-    }
-    ranges
-}
-
-fn split(members: &mut [Member], features: &impl Fn(&Member) -> [f64; 3]) {
+fn split(members: &mut [Member], weights: [f64; 3]) {
     let blocks = members.len().div_ceil(BRANCHES);
     if blocks < 2 {
         return;
     }
-    let widths = ranges(members, features).map(|[least, largest]| largest - least);
-    let widest = (0..widths.len()).rev().max_by(|a, b| widths[*a].total_cmp(&widths[*b])).unwrap_or(0);
+    let features = |member: &Member| [member.inner_product, member.norm, member.smoothness];
+    let mut ranges = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
+    for member in &*members {
+        for (range, feature) in ranges.iter_mut().zip(features(member)) {
+            *range = [range[0].min(feature), range[1].max(feature)];
+        }
+    }
+    let difference = |feature: usize| weights[feature] * (ranges[feature][1] - ranges[feature][0]);
+    let widest = (0..weights.len()).max_by(|a, b| difference(*a).total_cmp(&difference(*b))).unwrap_or(0);
     // Whole blocks on the left: only the last one of all can be short.
-    let (left, middle) = (blocks / 2 * BRANCHES, |member: &Member| features(member)[widest]);
-    members.select_nth_unstable_by(left, |a, b| middle(a).total_cmp(&middle(b)));
+    let left = blocks / 2 * BRANCHES;
+    members.select_nth_unstable_by(left, |a, b| features(a)[widest].total_cmp(&features(b)[widest]));
     let (left, right) = members.split_at_mut(left);
-    split(left, features);
-    split(right, features);
+    split(left, weights);
+    split(right, weights);
 }
