@@ -1,16 +1,19 @@
 //! Each user's last gradient and where it was taken.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Belief, points::Points, sum::CompensatedSum, table::Table};
-use crate::kernel;
+use crate::{SettingsError, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
 /// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+///
+/// How the gradients are kept is the session's [`Storage`]; all calls speak of them as they are kept. A clone of a table in a
+/// file has a file of its own in the same folder, or is in memory where the disk has no room for a second one.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
     absent: bool,
     dim: usize,
@@ -49,7 +52,7 @@ impl LastGradient {
     ///
     /// Like indexing a slice, this and the other calls that take a user panic for one that does not exist.
     pub fn gradient(&self, user: usize) -> Cow<'_, [f64]> {
-        self.gradients.row(user)
+        self.gradients.row(user, self.point(user))
     }
 
     /// `‖g̃_i‖`.
@@ -104,12 +107,24 @@ impl LastGradient {
 
     /// `⟨vector, g̃_i⟩`.
     pub(crate) fn inner_product(&self, vector: &[f64], user: usize) -> f64 {
-        self.gradients.dot(user, vector)
+        self.gradients.dot(user, self.point(user), vector)
     }
 
     /// `⟨vector, g̃_i⟩` of every user, into `inner_products`: the bits of [`inner_product`](Self::inner_product).
     pub(crate) fn inner_products(&self, vector: &[f64], inner_products: &mut [f64]) {
-        self.gradients.dot_with_rows(vector, inner_products);
+        self.gradients.dot_with_rows(&self.points, vector, inner_products);
+    }
+}
+
+impl fmt::Debug for LastGradient {
+    /// Without what there is of every user.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LastGradient")
+            .field("gradients", &self.gradients)
+            .field("distinct_points", &self.distinct_points())
+            .field("unasked", &self.unasked)
+            .field("answers", &self.answers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -132,14 +147,14 @@ impl Places<'_> {
 }
 
 impl Belief for LastGradient {
-    fn begin(&mut self, users: usize, dim: usize) {
+    fn begin(&mut self, users: usize, dim: usize, storage: &Storage) -> Result<(), SettingsError> {
         if self.absent {
-            return;
+            return Ok(());
         }
         *self = Self {
             absent: false,
             dim,
-            gradients: Table::zeros(users, dim),
+            gradients: Table::zeros(users, dim, storage)?,
             points: Points::at_origin(users, dim),
             norms: vec![0.0; users],
             asked: vec![false; users],
@@ -149,6 +164,22 @@ impl Belief for LastGradient {
             answers: 0,
             replaced: vec![0.0; dim],
         };
+        Ok(())
+    }
+
+    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        if self.absent {
+            return Ok(());
+        }
+        let fits = self.gradients.fits(users, dim)?
+            && self.points.fit(users, dim)
+            && (self.norms.len(), self.asked.len()) == (users, users)
+            && (self.dim, self.mean.len()) == (dim, dim);
+        if fits { Ok(()) } else { Err(SettingsError::Other("the table is not that of its session".into())) }
+    }
+
+    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
+        if self.absent { Ok(()) } else { self.gradients.check(user, point, gradient) }
     }
 
     fn wants_first_sweep(&self) -> bool {
@@ -161,24 +192,24 @@ impl Belief for LastGradient {
         }
         self.answers += 1;
         self.replaced.clear();
-        self.replaced.extend_from_slice(&self.gradients.row(user));
-        self.gradients.set(user, gradient);
+        self.replaced.extend_from_slice(&self.gradients.row(user, self.points.of(user)));
+        self.gradients.set(user, point, gradient);
+        self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
-        let kept = self.gradients.row(user);
+        let kept = self.gradients.row(user, point);
         self.norms[user] = kernel::norm(&kept);
         self.sum.replace(&self.replaced, &kept);
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
             self.sum = CompensatedSum::new(self.dim);
             for user in 0..self.norms.len() {
-                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user));
+                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, self.points.of(user)));
             }
         }
         let users = self.norms.len() as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / users;
         }
-        self.points.place(user, point);
         if !self.asked[user] {
             self.asked[user] = true;
             self.unasked -= 1;
@@ -203,7 +234,7 @@ mod tests {
     fn the_mean_does_not_drift() {
         let (users, dim) = (13, 5);
         let mut belief = LastGradient::new();
-        belief.begin(users, dim);
+        belief.begin(users, dim, &Storage::default()).unwrap();
         let mut random = Random::new(3, "drift");
         for step in 0..20_000 {
             // Answers shrink by twelve decades on the way: a plain running sum would keep the rounding of the large ones.
@@ -222,7 +253,7 @@ mod tests {
     #[test]
     fn the_surrogate_waits_for_every_user() {
         let mut belief = LastGradient::new();
-        belief.begin(2, 1);
+        belief.begin(2, 1, &Storage::default()).unwrap();
         belief.observe(1, &[5.0], &[4.0]);
         belief.observe(1, &[5.0], &[4.0]);
         assert_eq!(belief.surrogate_gradient(), None);

@@ -30,6 +30,15 @@ impl Points {
         }
     }
 
+    /// Whether every one of that many users is somewhere.
+    pub(super) fn fit(&self, users: usize, dim: usize) -> bool {
+        let point_at = |place: u32| self.points.get(place as usize);
+        self.place_of.len() == users
+            && self.place_of.iter().all(|place| point_at(*place).is_some_and(|point| point.len() == dim))
+            && self.users_at.len() == self.points.len()
+            && point_at(self.latest).is_some()
+    }
+
     /// Moves a user to a point.
     pub(super) fn place(&mut self, user: usize, point: &[f64]) {
         let old = self.place_of[user] as usize;
