@@ -173,7 +173,9 @@ impl Belief for LastGradient {
         }
         let fits = self.gradients.fits(users, dim)?
             && self.points.fit(users, dim)
+            && self.sum.fits(dim)
             && (self.norms.len(), self.asked.len()) == (users, users)
+            && self.unasked == self.asked.iter().filter(|asked| !**asked).count()
             && (self.dim, self.mean.len()) == (dim, dim);
         if fits { Ok(()) } else { Err(SettingsError::Other("the table is not that of its session".into())) }
     }
@@ -228,7 +230,7 @@ impl Belief for LastGradient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Random;
+    use crate::{Format, Random, problem::Rows};
 
     #[test]
     fn the_mean_does_not_drift() {
@@ -247,6 +249,43 @@ mod tests {
             let mean = rows.iter().sum::<f64>() / users as f64;
             let scale = rows.iter().map(|value| value.abs()).sum::<f64>() / users as f64;
             assert!((belief.mean()[coordinate] - mean).abs() <= 1e-12 * scale);
+        }
+    }
+
+    /// Every byte of a saved belief is turned round: it is refused, or does what some other belief would.
+    #[test]
+    fn a_damaged_belief_does_not_panic() {
+        let rows = Rows::Dense { dim: 3, values: vec![1.0, 2.0, 3.0, -1.0, 0.0, 1.0] };
+        let scalars = Format::Scalars { rows: rows.into(), l2: 0.0 };
+        for format in [Format::F64, Format::F32, Format::Sparse { l2: 0.0 }, Format::Sparse { l2: 0.5 }, scalars] {
+            let mut belief = LastGradient::new();
+            belief.begin(2, 3, &Storage::from(format).in_memory()).unwrap();
+            belief.observe(1, &[1.0, 2.0, 3.0], &[-2.0, 0.0, 2.0]);
+            let bytes = postcard::to_allocvec(&belief).unwrap();
+            assert_eq!(postcard::from_bytes::<LastGradient>(&bytes).unwrap().gradient(1), belief.gradient(1));
+            for (position, turned) in (0..bytes.len()).flat_map(|position| [1, 3, 16].map(|bit| (position, bit))) {
+                let mut bytes = bytes.clone();
+                bytes[position] ^= turned;
+                let Ok(mut belief) = postcard::from_bytes::<LastGradient>(&bytes) else { continue };
+                if belief.restored(2, 3).is_ok() {
+                    belief.observe(0, &[1.0; 3], &[1.0; 3]);
+                    belief.inner_products(&[1.0; 3], &mut [0.0; 2]);
+                }
+            }
+        }
+    }
+
+    /// A snapshot of a table that this machine has no room for, cut short: there is nothing to allocate, and it says so.
+    #[test]
+    fn a_saved_table_without_room_says_so() {
+        let million = 1_000_000_usize;
+        let table = (million, million, Storage::default().in_memory(), vec![1.0, 2.0]);
+        let table: Table = postcard::from_bytes(&postcard::to_allocvec(&table).unwrap()).unwrap();
+        let error = table.fits(million, million).unwrap_err().to_string();
+        assert!(error.contains("8.00 TB in memory"), "{error}");
+        for numbers in [3, 5] {
+            let table = (2_usize, 2_usize, Storage::default(), vec![1.0; numbers]);
+            assert!(postcard::from_bytes::<Table>(&postcard::to_allocvec(&table).unwrap()).is_err());
         }
     }
 

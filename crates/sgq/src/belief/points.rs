@@ -30,13 +30,21 @@ impl Points {
         }
     }
 
-    /// Whether every one of that many users is somewhere.
+    /// Whether every one of that many users is somewhere, and counted there.
     pub(super) fn fit(&self, users: usize, dim: usize) -> bool {
-        let point_at = |place: u32| self.points.get(place as usize);
+        let mut users_at = vec![0; self.points.len()];
+        for place in &self.place_of {
+            match users_at.get_mut(*place as usize) {
+                Some(count) => *count += 1,
+                None => return false,
+            }
+        }
+        let taken = |place: &u32| users_at.get(*place as usize).is_none_or(|count| *count > 0);
         self.place_of.len() == users
-            && self.place_of.iter().all(|place| point_at(*place).is_some_and(|point| point.len() == dim))
-            && self.users_at.len() == self.points.len()
-            && point_at(self.latest).is_some()
+            && self.users_at == users_at
+            && users_at.iter().zip(&self.points).all(|(count, point)| *count == 0 || point.len() == dim)
+            && !self.free.iter().any(taken)
+            && (self.latest as usize) < self.points.len()
     }
 
     /// Moves a user to a point.

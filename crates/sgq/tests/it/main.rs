@@ -15,4 +15,5 @@ mod random_problem;
 mod reference;
 mod regression;
 mod regression_reference;
+mod storage;
 mod theory;
