@@ -152,18 +152,11 @@ impl Storage {
     /// The folder of the file to keep the table in, or none where it belongs in memory; refused where there is no room.
     pub(crate) fn find_folder(&self, users: usize, dim: usize) -> Result<Option<PathBuf>, StorageError> {
         let estimate = self.estimate(users, dim);
-        let (memory, disk, room);
-        match &estimate.folder {
-            None => {
-                (memory, disk) = (room::memory(estimate.table), None);
-                room = memory;
-            }
-            Some(folder) => {
-                let available = fs4::available_space(folder).map_err(|error| StorageError::file(folder, error))?;
-                (memory, disk) = (room::memory(estimate.table).filter(|_| self.place == Place::Auto), Some(available));
-                room = disk;
-            }
-        }
+        let available_in =
+            |folder: &PathBuf| fs4::available_space(folder).map_err(|error| StorageError::file(folder, error));
+        let disk = estimate.folder.as_ref().map(available_in).transpose()?;
+        let memory = if let Place::File(_) = self.place { None } else { room::memory(estimate.table) };
+        let room = if disk.is_some() { disk } else { memory };
         match room {
             Some(room) if estimate.table > room => Err(StorageError::DoesNotFit { estimate, memory, disk }),
             _ => Ok(estimate.folder),
@@ -194,9 +187,9 @@ impl fmt::Debug for Format {
 #[non_exhaustive]
 pub enum StorageError {
     #[error(
-        "the table of last gradients does not fit ({estimate}): there is {}; keep it in f32, give a folder with enough room \
-         for a file, or take fewer parameters",
-        room_in_words(.estimate, *.memory, *.disk)
+        "the table of last gradients does not fit ({estimate}): there is {}; {}",
+        room_in_words(.estimate, *.memory, *.disk),
+        .estimate.advice()
     )]
     DoesNotFit { estimate: Estimate, memory: Option<u64>, disk: Option<u64> },
     #[error("the table of last gradients cannot be kept in a file in {}: {error}; give another folder", .folder.display())]

@@ -69,7 +69,6 @@ impl Kept {
         let folder = storage.find_folder(users, dim)?;
         let folder = folder.as_deref();
         let length = users.saturating_mul(dim);
-        let no_memory = |_| storage.no_memory(users, dim);
         let no_room = |error| match (error, folder) {
             (NoRoom::File(error), Some(folder)) => StorageError::file(folder, error),
             _ => storage.no_memory(users, dim),
@@ -77,9 +76,9 @@ impl Kept {
         Ok(match &storage.format {
             Format::F64 => Self::F64(Numbers::zeros(length, folder).map_err(no_room)?),
             Format::F32 => Self::F32(Numbers::zeros(length, folder).map_err(no_room)?),
-            Format::Sparse { l2 } => Self::Sparse { l2: *l2, rows: zeros(users).map_err(no_memory)? },
+            Format::Sparse { l2 } => Self::Sparse { l2: *l2, rows: zeros(users).map_err(no_room)? },
             Format::Scalars { rows, l2 } => {
-                Self::Scalars { l2: *l2, data: Arc::clone(rows), scalars: zeros(users).map_err(no_memory)? }
+                Self::Scalars { l2: *l2, data: Arc::clone(rows), scalars: zeros(users).map_err(no_room)? }
             }
         })
     }

@@ -50,6 +50,17 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// What to do where it does not fit.
+    pub(super) fn advice(&self) -> &'static str {
+        match self.kind {
+            Kind::F64 => "keep it in f32, give a folder with enough room for a file, or take fewer parameters",
+            Kind::F32 => "give a folder with enough room for a file, or take fewer parameters",
+            Kind::Sparse | Kind::Scalars => "free some memory",
+        }
+    }
+}
+
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&in_units(self.table))?;

@@ -102,12 +102,15 @@ macro_rules! for_each_method {
     }};
 }
 
+/// What is to be kept of a gradient at a point.
+type Keep = fn(&[f64], &[f64]) -> Vec<f64>;
+
 /// Runs a method, and does everything again by the definition: what is kept, its norm, the mean, whom to ask, how to move.
 fn check_by_definition<C: Choice<LastGradient>, U: Update<LastGradient>>(
     method: Method<LastGradient, C, U>,
     corrects: bool,
     storage: Storage,
-    keep: &dyn Fn(usize, &[f64], &[f64]) -> Vec<f64>,
+    keep: Keep,
     tolerance: f64,
 ) {
     let problem = sparse_problem(0.1);
@@ -145,7 +148,7 @@ fn check_by_definition<C: Choice<LastGradient>, U: Update<LastGradient>>(
                 assert!((session.point()[k] - (x[k] - STEP * direction)).abs() <= 1e-12, "step {step}");
             }
         }
-        rows[user] = keep(user, &x, &gradient);
+        rows[user] = keep(&x, &gradient);
         points[user] = x;
         for (i, row) in rows.iter().enumerate() {
             let found = session.belief().gradient(i);
@@ -156,11 +159,7 @@ fn check_by_definition<C: Choice<LastGradient>, U: Update<LastGradient>>(
     assert!(guided == 0 || guided > 50);
 }
 
-fn check_all_by_definition(
-    storage: impl Into<Storage>,
-    keep: &dyn Fn(usize, &[f64], &[f64]) -> Vec<f64>,
-    tolerance: f64,
-) {
+fn check_all_by_definition(storage: impl Into<Storage>, keep: Keep, tolerance: f64) {
     let storage = storage.into();
     check_by_definition(method::sgq(0.3), false, storage.clone(), keep, tolerance);
     check_by_definition(method::saga(), true, storage.clone(), keep, tolerance);
@@ -169,30 +168,26 @@ fn check_all_by_definition(
 
 #[test]
 fn f64_keeps_everything() {
-    check_all_by_definition(Format::F64, &|_, _, gradient| gradient.to_vec(), 0.0);
+    check_all_by_definition(Format::F64, |_, gradient| gradient.to_vec(), 0.0);
 }
 
 #[test]
 fn f32_rounds_rows_and_uses_them_as_rounded() {
-    let rounded = |_: usize, _: &[f64], gradient: &[f64]| -> Vec<f64> {
-        gradient.iter().map(|value| f64::from(*value as f32)).collect()
-    };
-    check_all_by_definition(Format::F32, &rounded, 0.0);
+    let rounded: Keep = |_, gradient| gradient.iter().map(|value| f64::from(*value as f32)).collect();
+    check_all_by_definition(Format::F32, rounded, 0.0);
 }
 
 #[test]
 fn sparse_rows_are_kept_without_the_penalty() {
-    let keep = |_: usize, x: &[f64], gradient: &[f64]| -> Vec<f64> {
-        gradient.iter().zip(x).map(|(value, x)| 0.1 * x + (value - 0.1 * x)).collect()
-    };
-    check_all_by_definition(Format::Sparse { l2: 0.1 }, &keep, 0.0);
-    check_all_by_definition(Format::Sparse { l2: 0.0 }, &|_, _, gradient| gradient.to_vec(), 0.0);
+    let keep: Keep = |x, gradient| gradient.iter().zip(x).map(|(value, x)| 0.1 * x + (value - 0.1 * x)).collect();
+    check_all_by_definition(Format::Sparse { l2: 0.1 }, keep, 0.0);
+    check_all_by_definition(Format::Sparse { l2: 0.0 }, |_, gradient| gradient.to_vec(), 0.0);
 }
 
 #[test]
 fn scalars_give_the_rows_back() {
     let storage = sparse_problem(0.1).scalar_storage().unwrap();
-    check_all_by_definition(storage, &|_, _, gradient| gradient.to_vec(), 1e-14);
+    check_all_by_definition(storage, |_, gradient| gradient.to_vec(), 1e-14);
 }
 
 #[test]

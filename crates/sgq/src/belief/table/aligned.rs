@@ -1,8 +1,6 @@
 //! Memory that begins on a cache line.
 
-use std::collections::TryReserveError;
-
-use super::numbers::{Number, zeros};
+use super::numbers::{NoRoom, Number, zeros};
 
 /// Numbers that begin on a cache line: loads that straddle two lines would slow the scan by a sixth.
 #[derive(Clone, Default)]
@@ -13,7 +11,7 @@ pub(super) struct Aligned<T> {
 }
 
 impl<T: Number> Aligned<T> {
-    pub(super) fn zeros(length: usize) -> Result<Self, TryReserveError> {
+    pub(super) fn zeros(length: usize) -> Result<Self, NoRoom> {
         const LINE: usize = 64;
         let most = LINE / size_of::<T>() - 1;
         let memory: Vec<T> = zeros(length.saturating_add(most))?;

@@ -65,7 +65,7 @@ fn reserve(mut file: &File, bytes: u64) -> io::Result<()> {
 /// The only unsafe call of the library.
 #[allow(unsafe_code)]
 fn map(file: &File) -> io::Result<MmapMut> {
-    // SAFETY: a mapping is unsound if the file changes or shrinks under it. This one was made a moment ago, for us alone, and
-    // without a name by which anybody could open it; the only handle is dropped after this call.
+    // SAFETY: a mapping is unsound if the file changes or shrinks under it. This one was made a moment ago for us alone,
+    // and nobody else can open it: it has no name, or, on systems where it must have one, is locked against others.
     unsafe { MmapMut::map_mut(file) }
 }

@@ -1,6 +1,6 @@
 //! Numbers in memory or in a file.
 
-use std::{collections::TryReserveError, path::Path};
+use std::{io, path::Path};
 
 use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
@@ -22,7 +22,7 @@ pub(super) enum Numbers<T> {
 /// Why there are none.
 pub(super) enum NoRoom {
     Memory,
-    File(std::io::Error),
+    File(io::Error),
 }
 
 impl<T: Number> Numbers<T> {
@@ -30,7 +30,7 @@ impl<T: Number> Numbers<T> {
     pub(super) fn zeros(length: usize, folder: Option<&Path>) -> Result<Self, NoRoom> {
         match folder.filter(|_| length > 0) {
             Some(folder) => Mapped::zeros(length, folder).map(Self::File).map_err(NoRoom::File),
-            None => Aligned::zeros(length).map(Self::Memory).map_err(|_| NoRoom::Memory),
+            None => Aligned::zeros(length).map(Self::Memory),
         }
     }
 
@@ -74,9 +74,9 @@ impl<T: Number> PartialEq for Numbers<T> {
 }
 
 /// A vector, unless there is no memory for it.
-pub(super) fn zeros<T: Clone + Default>(length: usize) -> Result<Vec<T>, TryReserveError> {
+pub(super) fn zeros<T: Clone + Default>(length: usize) -> Result<Vec<T>, NoRoom> {
     let mut numbers = Vec::new();
-    numbers.try_reserve_exact(length)?;
+    numbers.try_reserve_exact(length).map_err(|_| NoRoom::Memory)?;
     numbers.resize(length, T::default());
     Ok(numbers)
 }
