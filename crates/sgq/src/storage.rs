@@ -158,14 +158,17 @@ impl Storage {
         let memory = if let Place::File(_) = self.place { None } else { room::memory(estimate.table) };
         let room = if disk.is_some() { disk } else { memory };
         match room {
-            Some(room) if estimate.table > room => Err(StorageError::DoesNotFit { estimate, memory, disk }),
+            Some(room) if estimate.table > room => {
+                Err(StorageError::DoesNotFit { estimate: estimate.into(), memory, disk })
+            }
             _ => Ok(estimate.folder),
         }
     }
 
     /// The memory was there a moment ago.
     pub(crate) fn no_memory(&self, users: usize, dim: usize) -> StorageError {
-        StorageError::DoesNotFit { estimate: self.estimate(users, dim), memory: room::memory(u64::MAX), disk: None }
+        let estimate = self.estimate(users, dim).into();
+        StorageError::DoesNotFit { estimate, memory: room::memory(u64::MAX), disk: None }
     }
 }
 
@@ -191,7 +194,7 @@ pub enum StorageError {
         room_in_words(.estimate, *.memory, *.disk),
         .estimate.advice()
     )]
-    DoesNotFit { estimate: Estimate, memory: Option<u64>, disk: Option<u64> },
+    DoesNotFit { estimate: Box<Estimate>, memory: Option<u64>, disk: Option<u64> },
     #[error("the table of last gradients cannot be kept in a file in {}: {error}; give another folder", .folder.display())]
     File { folder: PathBuf, error: String },
     #[error("only tables in f64 and f32 can be kept in a file: leave out the folder, or take one of these formats")]

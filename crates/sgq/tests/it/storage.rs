@@ -245,6 +245,25 @@ fn runs_go_on_from_a_snapshot_in_every_format() {
     }
 }
 
+/// After the first sweep, when all users share one point, by the lengths of snapshots.
+#[test]
+fn smaller_formats_are_smaller() {
+    let problem = sparse_problem(0.1);
+    let length = |storage: Storage| {
+        let mut session = Session::new(method::saga(), settings(&problem, storage)).unwrap();
+        for _ in 0..USERS {
+            answer(&mut session, &problem);
+        }
+        session.snapshot().unwrap().len()
+    };
+    let numbers = USERS * DIM;
+    let f64s = length(Storage::default());
+    assert_eq!(f64s - length(Format::F32.into()), 4 * numbers);
+    assert!(f64s - length(problem.sparse_storage()) > 4 * numbers);
+    // Nothing is zero with the penalty left in: columns are kept besides the numbers.
+    assert!(length(Format::Sparse { l2: 0.0 }.into()) > f64s);
+}
+
 #[test]
 fn answers_too_large_for_f32_are_refused() {
     let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0]).unwrap();
@@ -315,18 +334,18 @@ fn refused(storage: Storage, users: usize, dim: usize) -> SettingsError {
 #[test]
 fn a_table_that_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let million = 1_000_000;
-    for (storage, needed) in [(Storage::default(), "8.00 TB"), (Format::F32.into(), "4.00 TB")] {
+    let (users, dim) = (1_000_000_000, 1_000_000);
+    for (storage, needed) in [(Storage::default(), "8.00 PB"), (Format::F32.into(), "4.00 PB")] {
         let storages = [
             (storage.clone().in_memory(), "in memory", "of memory"),
             (storage.clone().in_folder(folder.path()), "in a file in", "of disk in"),
             (storage, "in a file in", "of memory, and "),
         ];
         for (storage, place, room) in storages {
-            let error = refused(storage.clone(), million, million);
+            let error = refused(storage.clone(), users, dim);
             assert!(matches!(error, SettingsError::Storage(StorageError::DoesNotFit { .. })), "{error}");
             let words = error.to_string();
-            for part in [needed, place, room, "1,000,000 users × 1,000,000 parameters", "fewer parameters"] {
+            for part in [needed, place, room, "1,000,000,000 users × 1,000,000 parameters", "fewer parameters"] {
                 assert!(words.contains(part), "{words}: {part}");
             }
         }
