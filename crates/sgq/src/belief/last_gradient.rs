@@ -52,7 +52,7 @@ impl LastGradient {
     ///
     /// Like indexing a slice, this and the other calls that take a user panic for one that does not exist.
     pub fn gradient(&self, user: usize) -> Cow<'_, [f64]> {
-        self.gradients.row(user, self.point(user))
+        self.gradients.row(user, &self.points)
     }
 
     /// `‖g̃_i‖`.
@@ -107,7 +107,7 @@ impl LastGradient {
 
     /// `⟨vector, g̃_i⟩`.
     pub(crate) fn inner_product(&self, vector: &[f64], user: usize) -> f64 {
-        self.gradients.dot(user, self.point(user), vector)
+        self.gradients.dot(user, &self.points, vector)
     }
 
     /// `⟨vector, g̃_i⟩` of every user, into `inner_products`: the bits of [`inner_product`](Self::inner_product).
@@ -194,18 +194,18 @@ impl Belief for LastGradient {
         }
         self.answers += 1;
         self.replaced.clear();
-        self.replaced.extend_from_slice(&self.gradients.row(user, self.points.of(user)));
+        self.replaced.extend_from_slice(&self.gradients.row(user, &self.points));
         self.gradients.set(user, point, gradient);
         self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
-        let kept = self.gradients.row(user, point);
+        let kept = self.gradients.row(user, &self.points);
         self.norms[user] = kernel::norm(&kept);
         self.sum.replace(&self.replaced, &kept);
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
             self.sum = CompensatedSum::new(self.dim);
             for user in 0..self.norms.len() {
-                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, self.points.of(user)));
+                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, &self.points));
             }
         }
         let users = self.norms.len() as f64;

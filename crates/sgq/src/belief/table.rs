@@ -18,7 +18,7 @@ use sparse::SparseRow;
 
 /// One row of numbers for each user.
 ///
-/// A part of a row that follows from the point where it was taken need not be kept: whoever reads a row gives that point.
+/// A part of a row that follows from the point where it was taken need not be kept: whoever reads a row gives the points.
 #[derive(Clone, PartialEq)]
 pub(super) struct Table {
     users: usize,
@@ -136,30 +136,30 @@ impl Table {
     }
 
     /// A row as it is kept.
-    pub(super) fn row(&self, user: usize, point: &[f64]) -> Cow<'_, [f64]> {
+    pub(super) fn row(&self, user: usize, points: &Points) -> Cow<'_, [f64]> {
         let range = user * self.dim..(user + 1) * self.dim;
         match &self.kept {
             Kept::F64(numbers) => Cow::Borrowed(&numbers.get()[range]),
             Kept::F32(numbers) => numbers.get()[range].iter().map(|value| f64::from(*value)).collect(),
             Kept::Sparse { l2, rows } => {
-                let mut row = sparse::penalty(*l2, point);
+                let mut row = sparse::penalty(*l2, points.of(user));
                 rows[user].add_to(&mut row);
                 row.into()
             }
-            Kept::Scalars { l2, data, scalars } => scalar::row(data, *l2, user, scalars[user], point).into(),
+            Kept::Scalars { l2, data, scalars } => scalar::row(data, *l2, user, scalars[user], points.of(user)).into(),
             Kept::Missing(_) => vec![0.0; self.dim].into(),
         }
     }
 
     /// `⟨row, vector⟩`.
-    pub(super) fn dot(&self, user: usize, point: &[f64], vector: &[f64]) -> f64 {
+    pub(super) fn dot(&self, user: usize, points: &Points, vector: &[f64]) -> f64 {
         let range = user * self.dim..(user + 1) * self.dim;
         let mut out = [0.0];
         match &self.kept {
             Kept::F64(numbers) => kernel::dot_with_rows(&numbers.get()[range], vector, &mut out),
             Kept::F32(numbers) => kernel::dot_with_short_rows(&numbers.get()[range], vector, &mut out),
             Kept::Sparse { l2: 0.0, rows } => return rows[user].dot(vector),
-            _ => kernel::dot_with_rows(&self.row(user, point), vector, &mut out),
+            _ => kernel::dot_with_rows(&self.row(user, points), vector, &mut out),
         }
         out[0]
     }
@@ -171,7 +171,7 @@ impl Table {
             Kept::F32(numbers) => kernel::dot_with_short_rows(numbers.get(), vector, out),
             _ => {
                 for (user, out) in out.iter_mut().enumerate() {
-                    *out = self.dot(user, points.of(user), vector);
+                    *out = self.dot(user, points, vector);
                 }
             }
         }
