@@ -47,7 +47,7 @@ enum Kept {
 
 impl Default for Table {
     fn default() -> Self {
-        let kept = Kept::F64(Numbers::Memory(Aligned::default()));
+        let kept = Kept::F64(Numbers::Small(Aligned::default()));
         Self { users: 0, dim: 0, storage: Storage::default(), kept }
     }
 }

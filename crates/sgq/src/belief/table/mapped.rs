@@ -1,4 +1,4 @@
-//! Numbers in a file, for tables that memory cannot hold.
+//! Numbers in whole pages: in a file, for tables that memory cannot hold, or in memory.
 
 use std::{
     fs::File,
@@ -11,23 +11,38 @@ use memmap2::MmapMut;
 
 use super::numbers::Number;
 
-/// Numbers in a file that has no name, mapped into memory.
+/// Numbers in pages of memory, or in a file that has no name and is mapped into memory.
 ///
 /// The file is gone as soon as the mapping is, however the process ends. Its room is reserved before it is mapped: a write
 /// to a full disk would otherwise end the process. Nobody can read it but us.
 pub(super) struct Mapped<T> {
     map: MmapMut,
-    folder: PathBuf,
+    /// Of the file, if there is one.
+    folder: Option<PathBuf>,
     numbers: PhantomData<T>,
 }
 
 impl<T: Number> Mapped<T> {
-    /// All zeros, at least one.
-    pub(super) fn zeros(length: usize, folder: &Path) -> io::Result<Self> {
+    /// All zeros, at least one, in a file in that folder or else in memory.
+    pub(super) fn zeros(length: usize, folder: Option<&Path>) -> io::Result<Self> {
         let bytes = length.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::FileTooLarge)?;
-        let file = tempfile::tempfile_in(folder)?;
-        reserve(&file, bytes as u64)?;
-        Ok(Self { map: map(&file)?, folder: folder.to_owned(), numbers: PhantomData })
+        let map = match folder {
+            Some(folder) => {
+                let file = tempfile::tempfile_in(folder)?;
+                reserve(&file, bytes as u64)?;
+                map(&file)?
+            }
+            None => {
+                let mut map = MmapMut::map_anon(bytes)?;
+                // Large pages where there are any: a scan through small ones waits for their addresses.
+                #[cfg(target_os = "linux")]
+                let _ = map.advise(memmap2::Advice::HugePage);
+                // Memory is given out where it is written to: now, and not in the middle of a run that was paid for.
+                map.fill(0);
+                map
+            }
+        };
+        Ok(Self { map, folder: folder.map(Path::to_owned), numbers: PhantomData })
     }
 
     pub(super) fn numbers(&self) -> &[T] {
@@ -38,8 +53,8 @@ impl<T: Number> Mapped<T> {
         bytemuck::cast_slice_mut(&mut self.map)
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 }
 
