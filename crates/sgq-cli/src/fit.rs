@@ -67,6 +67,9 @@ pub struct Args {
 const DEFAULT_BUDGET: u64 = 500;
 const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
+/// Tables with more bytes are announced before they are allocated.
+const WORTH_SAYING: u64 = 100_000_000;
+
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let entry = args.method.entry()?;
     let (data, loss) = args.data.read(&args.file)?;
@@ -99,6 +102,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
         settings = settings.target_gap(part * card.gap_at_zero);
     }
+    let storage = args.method.storage(&entry, &problem)?;
+    let estimate = storage.estimate(problem.users(), problem.dim());
+    let large = entry.recipe.keeps_table() && estimate.table > WORTH_SAYING;
+    if (large || args.method.table.is_some()) && !args.quiet {
+        terminal::complain(&format!("table of last gradients: {estimate}"));
+    }
+    settings = settings.storage(storage);
     let mut session = entry.recipe.open(entry.name, settings, Sight::Problem(&problem))?;
     let step_rule = match (args.method.step_size, session.theorem()) {
         (StepRule::Theory, Some(theorem)) => format!("theory: the cap of {theorem}"),

@@ -7,7 +7,7 @@ mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Part;
+use crate::{Part, SettingsError, Storage, TellError};
 
 pub use last_gradient::LastGradient;
 
@@ -15,11 +15,24 @@ pub use last_gradient::LastGradient;
 ///
 /// # Contract
 ///
-/// `begin` is called once, before anything else. Every accepted answer at the current point reaches `observe` exactly once, after
-/// the update has used it: a belief that an update reads is the one *before* the answer.
+/// `begin` is called once, before anything else; on a belief that comes from a snapshot, `restored` is called in its place.
+/// Every answer at the current point goes through `check`, and if that accepts it reaches `observe` exactly once, after the
+/// update has used it: a belief that an update reads is the one *before* the answer.
 pub trait Belief: Part {
-    /// Makes room for that many users and parameters.
-    fn begin(&mut self, users: usize, dim: usize);
+    /// Makes room for that many users and parameters, kept in that way, or says why it cannot.
+    fn begin(&mut self, users: usize, dim: usize, storage: &Storage) -> Result<(), SettingsError>;
+
+    /// Says what is missing after a snapshot of that many users and parameters was read, such as room for a table.
+    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        let _ = (users, dim);
+        Ok(())
+    }
+
+    /// Refuses an answer that cannot be kept, before it is billed.
+    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
+        let _ = (user, point, gradient);
+        Ok(())
+    }
 
     /// Whether every user must be asked once, at the start, before the first step.
     fn wants_first_sweep(&self) -> bool;
@@ -39,7 +52,9 @@ pub trait Belief: Part {
 pub struct Nothing;
 
 impl Belief for Nothing {
-    fn begin(&mut self, _users: usize, _dim: usize) {}
+    fn begin(&mut self, _users: usize, _dim: usize, _storage: &Storage) -> Result<(), SettingsError> {
+        Ok(())
+    }
 
     fn wants_first_sweep(&self) -> bool {
         false

@@ -152,12 +152,12 @@ impl Recipe {
 
     /// Puts the parts together, with the belief that they need.
     fn method(&self, name: &str, users: usize) -> Method<LastGradient, AnyChoice, AnyUpdate> {
-        let belief = if self.remembers() { LastGradient::new() } else { LastGradient::absent() };
+        let belief = if self.keeps_table() { LastGradient::new() } else { LastGradient::absent() };
         Method::new(name, belief, self.choice.part(users), self.update.part(users))
     }
 
-    /// Whether a part reads everybody's last gradient.
-    fn remembers(&self) -> bool {
+    /// Whether a part reads everybody's last gradient, and a table of them is kept.
+    pub fn keeps_table(&self) -> bool {
         use UpdateKind as U;
         matches!(self.choice, ChoiceKind::SurrogateEi { .. } | ChoiceKind::Projection)
             || matches!(self.update, U::Saga | U::Aggregated | U::DoublyAggregated | U::QuasiNewton)

@@ -55,19 +55,25 @@ pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[inline(always)]
-fn reduce(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+fn reduce<A: Copy + Into<f64>>(a: &[A], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     debug_assert_eq!(a.len(), b.len());
     let (a_blocks, a_rest) = a.as_chunks::<LANES>();
     let (b_blocks, b_rest) = b.as_chunks::<LANES>();
     let mut lanes = [0.0; LANES];
     for (x, y) in a_blocks.iter().zip(b_blocks) {
         for lane in 0..LANES {
-            lanes[lane] += term(x[lane], y[lane]);
+            lanes[lane] += term(x[lane].into(), y[lane]);
         }
     }
     for (lane, (x, y)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-        *lane += term(*x, *y);
+        *lane += term((*x).into(), *y);
     }
+    fold(lanes)
+}
+
+/// Adds the lanes up, always in the same order.
+#[inline(always)]
+fn fold(mut lanes: [f64; LANES]) -> f64 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
@@ -81,6 +87,37 @@ fn reduce(a: &[f64], b: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
 /// Writes `⟨row, vector⟩` of every row into `out`: the bits of [`dot`], in the widest registers at hand.
 pub(crate) fn dot_with_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
     Arch::new().dispatch(EveryRow(rows, vector, out, Product));
+}
+
+/// [`dot_with_rows`] of rows in half the precision: the bits of [`dot`] with the numbers converted first.
+pub(crate) fn dot_with_short_rows(rows: &[f32], vector: &[f64], out: &mut [f64]) {
+    Arch::new().dispatch(EveryShortRow(rows, vector, out));
+}
+
+/// [`dot`] with a row of which only the numbers that are not zero are given, by column: to the same bits, as zeros change no
+/// sum.
+pub(crate) fn dot_sparse(columns: &[u32], values: &[f64], vector: &[f64]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for (column, value) in columns.iter().zip(values) {
+        let column = *column as usize;
+        lanes[column % LANES] += value * vector[column];
+    }
+    fold(lanes)
+}
+
+struct EveryShortRow<'a>(&'a [f32], &'a [f64], &'a mut [f64]);
+
+impl WithSimd for EveryShortRow<'_> {
+    type Output = ();
+
+    // Inlined into the dispatch, where the compiler finds the registers by itself.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self(rows, vector, out) = self;
+        for (row, out) in rows.chunks_exact(vector.len()).zip(out) {
+            *out = reduce(row, vector, |x, y| Product.of_numbers(x, y));
+        }
+    }
 }
 
 /// What a reduction adds up: by numbers and by registers, to the same bits.
@@ -242,6 +279,24 @@ mod tests {
                 assert_eq!(dots[index].to_bits(), dot(row, &vector).to_bits());
                 let distance = reduce(row, &vector, |x, y| SquaredDifference.of_numbers(x, y));
                 assert_eq!(distance_squared(row, &vector).to_bits(), distance.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn short_and_sparse_rows_give_the_bits_of_long_ones() {
+        for length in 1..70 {
+            let rows: Vec<f32> = (0..3 * length).map(|i| (i as f32 * 0.7).sin()).collect();
+            let vector: Vec<f64> = (0..length).map(|i| (i as f64 * 1.3).cos()).collect();
+            let mut dots = [0.0; 3];
+            dot_with_short_rows(&rows, &vector, &mut dots);
+            for (found, row) in dots.iter().zip(rows.chunks_exact(length)) {
+                let mut row: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
+                assert_eq!(found.to_bits(), dot(&row, &vector).to_bits());
+                row.iter_mut().enumerate().for_each(|(i, x)| *x *= f64::from(i % 3 == 1));
+                let columns: Vec<u32> = (0..length as u32).filter(|i| row[*i as usize] != 0.0).collect();
+                let values: Vec<f64> = columns.iter().map(|i| row[*i as usize]).collect();
+                assert_eq!(dot_sparse(&columns, &values, &vector).to_bits(), dot(&row, &vector).to_bits());
             }
         }
     }

@@ -26,6 +26,7 @@ pub mod session;
 pub mod settings;
 pub mod simulate;
 mod step_size;
+pub mod storage;
 pub mod theory;
 pub mod update;
 
@@ -41,6 +42,7 @@ pub use score::{bonus, expected_improvement};
 pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use settings::{Settings, SettingsError, Smoothness};
 pub use step_size::StepSize;
+pub use storage::{Format, Place, Storage};
 pub use update::{Step, Update};
 
 /// The code in the README and in the docs is compiled and run with the other doctests.

@@ -220,6 +220,10 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if let Some(coordinate) = gradient.iter().position(|value| !value.is_finite()) {
             return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
+        // An answer at another point is for the update alone.
+        if state.extra_point().is_none() {
+            state.belief.check(user, &state.point, gradient)?;
+        }
 
         state.answers.push(fingerprint(gradient));
         state.meter.bill(user);
@@ -399,4 +403,19 @@ pub enum TellError {
     Length { user: usize, expected: usize, found: usize },
     #[error("coordinate {coordinate} of the gradient of user {user} is {value}: it must be finite; ask the user again")]
     NotFinite { user: usize, coordinate: usize, value: f64 },
+    #[error(
+        "coordinate {coordinate} of the gradient of user {user} is {value}, which is too large for a table in f32: keep the \
+         table in f64"
+    )]
+    TooLargeForF32 { user: usize, coordinate: usize, value: f64 },
+    #[error(
+        "the gradient of user {user} cannot be kept without its penalty {l2}·x, which is too large at coordinate \
+         {coordinate}: keep the table in f64"
+    )]
+    Penalty { user: usize, coordinate: usize, l2: f64 },
+    #[error(
+        "the gradient of user {user} is not s·a + {l2}·x with its row a (off by {off:e} of its length): correct the row, the \
+         penalty or the answer, or keep the table in f64"
+    )]
+    NotOfOneRow { user: usize, l2: f64, off: f64 },
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Problem, StepSize, theory::Theorem};
+use crate::{Problem, StepSize, Storage, storage::StorageError, theory::Theorem};
 
 /// Where to start, how far to step, when to stop.
 ///
@@ -32,6 +32,7 @@ pub struct Settings {
     pub(crate) gradient_tolerance: Option<f64>,
     pub(crate) divergence_limit: f64,
     pub(crate) seed: u64,
+    pub(crate) storage: Storage,
 }
 
 impl Settings {
@@ -50,6 +51,7 @@ impl Settings {
             gradient_tolerance: None,
             divergence_limit: 1e9,
             seed: 0,
+            storage: Storage::default(),
         }
     }
 
@@ -124,6 +126,12 @@ impl Settings {
     /// The seed of all randomness: the same seed asks the same users.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// How the table of last gradients is kept: a [`Format`](crate::Format), or a whole [`Storage`]. By default in f64.
+    pub fn storage(mut self, storage: impl Into<Storage>) -> Self {
+        self.storage = storage.into();
         self
     }
 }
@@ -271,6 +279,8 @@ pub enum SettingsError {
     NeedsSurrogate { method: String },
     #[error("the {name} is {value}: it must be positive and finite")]
     Stop { name: &'static str, value: f64 },
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// For parts of one's own, in their own words.
     #[error("{0}")]
     Other(String),

@@ -1,10 +1,11 @@
 //! What can be asked of a fit, and what can be wrong with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sgq::{
+    Format, Storage,
     catalog::{ChoiceKind, METHODS, MethodEntry, Recipe},
-    problem::Loss,
+    problem::{Loss, Regression},
 };
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
@@ -69,9 +70,26 @@ pub struct MethodOptions {
     /// The probability of asking a user at random, for sgq and saga-sgq [default: 0.3]
     #[arg(long, value_name = "P")]
     p: Option<f64>,
+    /// How to keep the table of last gradients: f64, f32 (half the room, rounded), sparse (only the numbers that are not
+    /// zero) or scalars (one number a user, where each user has one row) [default: f64]
+    #[arg(long, value_name = "FORMAT")]
+    pub table: Option<TableFormat>,
+    /// Keep the table in a file in this folder [default: in memory, or where it does not fit a file in the temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub table_folder: Option<PathBuf>,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+/// What is kept of each last gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "lower")]
+pub enum TableFormat {
+    F64,
+    F32,
+    Sparse,
+    Scalars,
 }
 
 /// A loss, and why it was taken where nobody said.
@@ -128,6 +146,23 @@ impl MethodOptions {
             (Some(_), _) => return Err(FitError::NoExploration { method: entry.name }),
         }
         Ok(entry)
+    }
+
+    /// How to keep the table of a method on a problem.
+    pub fn storage(&self, entry: &MethodEntry, problem: &Regression) -> Result<Storage, FitError> {
+        if (self.table.is_some() || self.table_folder.is_some()) && !entry.recipe.keeps_table() {
+            return Err(FitError::NoTable { method: entry.name });
+        }
+        let storage = match self.table.unwrap_or(TableFormat::F64) {
+            TableFormat::F64 => Format::F64.into(),
+            TableFormat::F32 => Format::F32.into(),
+            TableFormat::Sparse => problem.sparse_storage(),
+            TableFormat::Scalars => problem.scalar_storage().ok_or(FitError::SeveralRows)?,
+        };
+        Ok(match &self.table_folder {
+            Some(folder) => storage.in_folder(folder),
+            None => storage,
+        })
     }
 }
 
@@ -204,6 +239,10 @@ pub enum FitError {
         "{error}; a target with more than two levels must be numeric: correct that value, or choose another target"
     )]
     TextTarget { error: InFile<CsvError> },
+    #[error("{method} keeps no table of last gradients: leave out --table and --table-folder")]
+    NoTable { method: &'static str },
+    #[error("--table scalars needs users with one row each, and some have several: take f32, or sparse where rows are")]
+    SeveralRows,
     #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]
     NothingToGain,
 }

@@ -268,6 +268,10 @@ fn mistakes_are_named_and_nothing_is_written() {
         (more(&["--target-gap", "0"]), "expected a positive number"),
         (more(&["--features", "age"]), "cannot be used with"),
         (more(&["--delimiter", "ab"]), "expected one character"),
+        (more(&["--table", "f16"]), "invalid value 'f16' for '--table <FORMAT>'"),
+        (more(&["--table", "scalars"]), "--table scalars needs users with one row each, and some have several"),
+        (more(&["--table-folder", "nowhere"]), "cannot be kept in a file in nowhere"),
+        (more(&["--method", "sgd", "--table", "f32"]), "sgd keeps no table of last gradients: leave out --table"),
         (more(&["--out", "patients.csv/below"]), "cannot write to the folder patients.csv/below"),
     ] {
         let error = refuses(place.path(), &arguments);
@@ -276,6 +280,46 @@ fn mistakes_are_named_and_nothing_is_written() {
     }
     let dropped = [&died("gaps.csv")[..], &["--drop-missing"]].concat();
     assert!(succeeds(place.path(), &dropped).contains("88 (2 more left out: a value is missing)"));
+}
+
+/// The table can be kept in any way; how much room it takes is said before, on stderr.
+#[test]
+fn tables_of_every_format_fit_the_same() {
+    let place = folder_with("rows.csv", &patients());
+    // A user for each row.
+    let lines = patients().replace("hospital,", "row,");
+    let lines = lines.lines().enumerate().map(|(k, line)| match line.split_once(',') {
+        Some((_, rest)) if k > 0 => format!("{k},{rest}\n"),
+        _ => format!("{line}\n"),
+    });
+    fs::write(place.path().join("rows.csv"), lines.collect::<String>()).unwrap();
+    let common = ["fit", "rows.csv", "--user", "row", "--target", "died", "--exclude", "days", "--json"];
+    let run = |more: &[&str]| {
+        let output = sgq(place.path(), &[&common[..], more].concat());
+        assert!(output.status.success(), "{more:?}: {}", text(&output.stderr));
+        let model: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (numbers(&model, "standardised"), text(&output.stderr))
+    };
+    let (expected, said) = run(&[]);
+    assert_eq!(said, "");
+    for (more, tolerance, words) in [
+        (&["--table", "f64"][..], 0.0, "2.88 kB in memory: 90 users × 4 parameters in f64\n"),
+        (&["--table", "f64", "--table-folder", "."], 0.0, "2.88 kB in a file in .: 90 users × 4 parameters in f64\n"),
+        (&["--table", "f32"], 1e-5, "1.44 kB in memory: 90 users × 4 parameters in f32\n"),
+        (
+            &["--table", "sparse"],
+            1e-10,
+            "2.88 kB in memory, and 12 bytes for each number that is not zero: 90 users × 4",
+        ),
+        (&["--table", "scalars"], 1e-10, "720 bytes in memory: 90 users × 1 number in f64\n"),
+    ] {
+        let (found, said) = run(more);
+        assert!(said.starts_with("table of last gradients: ") && said.contains(words), "{more:?}: {said}");
+        for (one, other) in found.iter().zip(&expected) {
+            assert!((one - other).abs() <= tolerance, "{more:?}: {found:?} {expected:?}");
+        }
+        assert_eq!(run(&[more, &["--quiet"]].concat()).1, "");
+    }
 }
 
 #[test]

@@ -1,16 +1,19 @@
 //! Each user's last gradient and where it was taken.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Belief, points::Points, sum::CompensatedSum, table::Table};
-use crate::kernel;
+use crate::{SettingsError, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
 /// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+///
+/// How the gradients are kept is the session's [`Storage`]; all calls speak of them as they are kept. A clone of a table in a
+/// file has a file of its own in the same folder, or is in memory where the disk has no room for a second one.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
     absent: bool,
     dim: usize,
@@ -49,7 +52,7 @@ impl LastGradient {
     ///
     /// Like indexing a slice, this and the other calls that take a user panic for one that does not exist.
     pub fn gradient(&self, user: usize) -> Cow<'_, [f64]> {
-        self.gradients.row(user)
+        self.gradients.row(user, &self.points)
     }
 
     /// `‖g̃_i‖`.
@@ -103,12 +106,24 @@ impl LastGradient {
 
     /// `⟨vector, g̃_i⟩`.
     pub(crate) fn inner_product(&self, vector: &[f64], user: usize) -> f64 {
-        self.gradients.dot(user, vector)
+        self.gradients.dot(user, &self.points, vector)
     }
 
     /// `⟨vector, g̃_i⟩` of every user, into `inner_products`: the bits of [`inner_product`](Self::inner_product).
     pub(crate) fn inner_products(&self, vector: &[f64], inner_products: &mut [f64]) {
-        self.gradients.dot_with_rows(vector, inner_products);
+        self.gradients.dot_with_rows(&self.points, vector, inner_products);
+    }
+}
+
+impl fmt::Debug for LastGradient {
+    /// Without what there is of every user.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LastGradient")
+            .field("gradients", &self.gradients)
+            .field("distinct_points", &self.distinct_points())
+            .field("unasked", &self.unasked)
+            .field("answers", &self.answers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -130,14 +145,14 @@ impl Places<'_> {
 }
 
 impl Belief for LastGradient {
-    fn begin(&mut self, users: usize, dim: usize) {
+    fn begin(&mut self, users: usize, dim: usize, storage: &Storage) -> Result<(), SettingsError> {
         if self.absent {
-            return;
+            return Ok(());
         }
         *self = Self {
             absent: false,
             dim,
-            gradients: Table::zeros(users, dim),
+            gradients: Table::zeros(users, dim, storage)?,
             points: Points::at_origin(users, dim),
             norms: vec![0.0; users],
             asked: vec![false; users],
@@ -147,6 +162,24 @@ impl Belief for LastGradient {
             answers: 0,
             replaced: vec![0.0; dim],
         };
+        Ok(())
+    }
+
+    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        if self.absent {
+            return Ok(());
+        }
+        let fits = self.gradients.fits(users, dim)?
+            && self.points.fit(users, dim)
+            && self.sum.fits(dim)
+            && (self.norms.len(), self.asked.len()) == (users, users)
+            && self.unasked == self.asked.iter().filter(|asked| !**asked).count()
+            && (self.dim, self.mean.len()) == (dim, dim);
+        if fits { Ok(()) } else { Err(SettingsError::Other("the table is not that of its session".into())) }
+    }
+
+    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
+        if self.absent { Ok(()) } else { self.gradients.check(user, point, gradient) }
     }
 
     fn wants_first_sweep(&self) -> bool {
@@ -159,24 +192,24 @@ impl Belief for LastGradient {
         }
         self.answers += 1;
         self.replaced.clear();
-        self.replaced.extend_from_slice(&self.gradients.row(user));
-        self.gradients.set(user, gradient);
+        self.replaced.extend_from_slice(&self.gradients.row(user, &self.points));
+        self.gradients.set(user, point, gradient);
+        self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
-        let kept = self.gradients.row(user);
+        let kept = self.gradients.row(user, &self.points);
         self.norms[user] = kernel::norm(&kept);
         self.sum.replace(&self.replaced, &kept);
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
             self.sum = CompensatedSum::new(self.dim);
             for user in 0..self.norms.len() {
-                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user));
+                self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, &self.points));
             }
         }
         let users = self.norms.len() as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / users;
         }
-        self.points.place(user, point);
         if !self.asked[user] {
             self.asked[user] = true;
             self.unasked -= 1;
@@ -195,13 +228,13 @@ impl Belief for LastGradient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Random;
+    use crate::{Format, Random, problem::Rows};
 
     #[test]
     fn the_mean_does_not_drift() {
         let (users, dim) = (13, 5);
         let mut belief = LastGradient::new();
-        belief.begin(users, dim);
+        belief.begin(users, dim, &Storage::default()).unwrap();
         let mut random = Random::new(3, "drift");
         for step in 0..20_000 {
             // Answers shrink by twelve decades on the way: a plain running sum would keep the rounding of the large ones.
@@ -217,10 +250,47 @@ mod tests {
         }
     }
 
+    /// Every byte of a saved belief is turned round: it is refused, or does what some other belief would.
+    #[test]
+    fn a_damaged_belief_does_not_panic() {
+        let rows = Rows::Dense { dim: 3, values: vec![1.0, 2.0, 3.0, -1.0, 0.0, 1.0] };
+        let scalars = Format::Scalars { rows: rows.into(), l2: 0.0 };
+        for format in [Format::F64, Format::F32, Format::Sparse { l2: 0.0 }, Format::Sparse { l2: 0.5 }, scalars] {
+            let mut belief = LastGradient::new();
+            belief.begin(2, 3, &Storage::from(format).in_memory()).unwrap();
+            belief.observe(1, &[1.0, 2.0, 3.0], &[-2.0, 0.0, 2.0]);
+            let bytes = postcard::to_allocvec(&belief).unwrap();
+            assert_eq!(postcard::from_bytes::<LastGradient>(&bytes).unwrap().gradient(1), belief.gradient(1));
+            for (position, turned) in (0..bytes.len()).flat_map(|position| [1, 3, 16].map(|bit| (position, bit))) {
+                let mut bytes = bytes.clone();
+                bytes[position] ^= turned;
+                let Ok(mut belief) = postcard::from_bytes::<LastGradient>(&bytes) else { continue };
+                if belief.restored(2, 3).is_ok() {
+                    belief.observe(0, &[1.0; 3], &[1.0; 3]);
+                    belief.inner_products(&[1.0; 3], &mut [0.0; 2]);
+                }
+            }
+        }
+    }
+
+    /// A snapshot of a table that this machine has no room for, cut short: there is nothing to allocate, and it says so.
+    #[test]
+    fn a_saved_table_without_room_says_so() {
+        let million = 1_000_000_usize;
+        let table = (million, million, Storage::default().in_memory(), vec![1.0, 2.0]);
+        let table: Table = postcard::from_bytes(&postcard::to_allocvec(&table).unwrap()).unwrap();
+        let error = table.fits(million, million).unwrap_err().to_string();
+        assert!(error.contains("8.00 TB in memory"), "{error}");
+        for numbers in [3, 5] {
+            let table = (2_usize, 2_usize, Storage::default(), vec![1.0; numbers]);
+            assert!(postcard::from_bytes::<Table>(&postcard::to_allocvec(&table).unwrap()).is_err());
+        }
+    }
+
     #[test]
     fn the_surrogate_waits_for_every_user() {
         let mut belief = LastGradient::new();
-        belief.begin(2, 1);
+        belief.begin(2, 1, &Storage::default()).unwrap();
         belief.observe(1, &[5.0], &[4.0]);
         belief.observe(1, &[5.0], &[4.0]);
         assert_eq!(belief.surrogate_gradient(), None);

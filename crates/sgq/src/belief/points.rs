@@ -30,6 +30,23 @@ impl Points {
         }
     }
 
+    /// Whether every one of that many users is somewhere, and counted there.
+    pub(super) fn fit(&self, users: usize, dim: usize) -> bool {
+        let mut users_at = vec![0; self.points.len()];
+        for place in &self.place_of {
+            match users_at.get_mut(*place as usize) {
+                Some(count) => *count += 1,
+                None => return false,
+            }
+        }
+        let taken = |place: &u32| users_at.get(*place as usize).is_none_or(|count| *count > 0);
+        self.place_of.len() == users
+            && self.users_at == users_at
+            && users_at.iter().zip(&self.points).all(|(count, point)| *count == 0 || point.len() == dim)
+            && !self.free.iter().any(taken)
+            && (self.latest as usize) < self.points.len()
+    }
+
     /// Moves a user to a point.
     pub(super) fn place(&mut self, user: usize, point: &[f64]) {
         let old = self.place_of[user] as usize;

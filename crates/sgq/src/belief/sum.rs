@@ -27,6 +27,10 @@ impl CompensatedSum {
         }
     }
 
+    pub(super) fn fits(&self, dim: usize) -> bool {
+        (self.high.len(), self.low.len()) == (dim, dim)
+    }
+
     pub(super) fn is_finite(&self) -> bool {
         self.high.iter().all(|value| value.is_finite())
     }

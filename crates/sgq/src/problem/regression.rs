@@ -4,10 +4,12 @@ mod loss;
 mod newton;
 mod rows;
 
+use std::sync::Arc;
+
 use faer::{Mat, Side};
 
 use super::{Optimum, Problem, ProblemError};
-use crate::{Oracle, kernel};
+use crate::{Format, Oracle, Storage, kernel};
 
 pub use loss::Loss;
 pub use rows::Rows;
@@ -27,7 +29,7 @@ pub use rows::Rows;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Regression {
-    rows: Rows,
+    rows: Arc<Rows>,
     targets: Vec<f64>,
     /// Each row's part of its user's mean.
     shares: Vec<f64>,
@@ -70,7 +72,7 @@ impl Regression {
             shares.iter_mut().for_each(|share| *share /= total);
         }
         let mut problem = Self {
-            rows,
+            rows: Arc::new(rows),
             targets,
             equal_shares: blocks.windows(2).all(|block| {
                 let weights = &weights[block[0]..block[1]];
@@ -123,6 +125,18 @@ impl Regression {
     /// How many rows each user holds.
     pub fn rows_per_user(&self) -> impl Iterator<Item = usize> {
         self.blocks.windows(2).map(|block| block[1] - block[0])
+    }
+
+    /// Storage of one number a user, for a session's [`Settings`](crate::Settings::storage); none where some user holds
+    /// several rows.
+    pub fn scalar_storage(&self) -> Option<Storage> {
+        let one_each = self.rows_per_user().all(|rows| rows == 1);
+        one_each.then(|| Format::Scalars { rows: Arc::clone(&self.rows), l2: self.l2 }.into())
+    }
+
+    /// Storage of the numbers that are not zero but for the penalty: what a user's rows have none of is not kept.
+    pub fn sparse_storage(&self) -> Storage {
+        Format::Sparse { l2: self.l2 }.into()
     }
 
     /// `L_i`, the smoothness of `f`, and `μ`.

@@ -42,7 +42,6 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         check_sight(sight, users, dim)?;
         method.choice.begin(users)?;
         method.update.begin(users, dim)?;
-        method.belief.begin(users, dim);
         let needs = method.choice.needs();
         check_needs(&method.name, needs, method.update.needs_hessians(), sight)?;
         if needs.smoothness && settings.smoothness.is_none() {
@@ -67,6 +66,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         let smoothness = smoothness.transpose()?;
         let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
         let schedule = Schedule::new(rule, || theory_step(&method, smoothness.as_ref(), settings.pl_constant))?;
+        // The last to be asked, because it takes the most room.
+        method.belief.begin(users, dim, &settings.storage)?;
 
         let begins_with_sweep = method.belief.wants_first_sweep() || method.update.wants_sweep();
         let mut session = Self::from_parts(

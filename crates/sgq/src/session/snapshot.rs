@@ -29,16 +29,19 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// They grow by some ten bytes with each query: an answer told twice is recognised for ever. Only a part of one's own
     /// that cannot be serialised makes this fail.
     pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
-        let body = postcard::to_allocvec(&self.state).map_err(|error| SnapshotError(error.to_string()))?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend(checksum(&body).to_le_bytes());
-        bytes.extend(body);
+        // The header is filled in at the end: a second copy of the body could be gigabytes.
+        let mut header = MAGIC.to_vec();
+        header.resize(HEADER, 0);
+        let mut bytes = postcard::to_extend(&self.state, header).map_err(|error| SnapshotError(error.to_string()))?;
+        let checksum = checksum(&bytes[HEADER..]).to_le_bytes();
+        bytes[MAGIC.len()..HEADER].copy_from_slice(&checksum);
         Ok(bytes)
     }
 
     /// Goes on from a [snapshot](Session::snapshot) of a session of the same method.
     ///
-    /// All settings come from the snapshot, those of the method's parts included: the method given here only names them.
+    /// All settings come from the snapshot, those of the method's parts included: the method given here only names them. So
+    /// does the storage: a table that was in a file will be in a new one, in the same folder.
     pub fn restore(method: Method<B, C, U>, bytes: &[u8], sight: Sight<'s>) -> Result<Self, RestoreError> {
         if bytes.get(..MAGIC.len()) != Some(MAGIC) {
             return Err(RestoreError::NotASnapshot);
@@ -56,6 +59,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if !rest.is_empty() {
             return Err(mismatch());
         }
+        state.belief.restored(state.users(), state.point.len())?;
         check_sight(sight, state.users(), state.point.len())?;
         check_needs(&state.name, state.choice.needs(), state.update.needs_hessians(), sight)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {

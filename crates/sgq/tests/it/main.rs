@@ -16,4 +16,5 @@ mod random_problem;
 mod reference;
 mod regression;
 mod regression_reference;
+mod storage;
 mod theory;

@@ -1,50 +1,36 @@
 //! Memory that begins on a cache line.
 
-use serde::{Deserialize, Serialize, Serializer};
+use super::numbers::{NoRoom, Number, zeros};
 
 /// Numbers that begin on a cache line: loads that straddle two lines would slow the scan by a sixth.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "Vec<f64>")]
-pub(super) struct Aligned {
-    memory: Vec<f64>,
+#[derive(Clone, Default)]
+pub(super) struct Aligned<T> {
+    memory: Vec<T>,
     skip: usize,
     length: usize,
 }
 
-impl Aligned {
-    pub(super) fn zeros(length: usize) -> Self {
+impl<T: Number> Aligned<T> {
+    pub(super) fn zeros(length: usize) -> Result<Self, NoRoom> {
         const LINE: usize = 64;
-        const MOST: usize = LINE / size_of::<f64>() - 1;
-        let memory = vec![0.0; length + MOST];
-        let skip = memory.as_ptr().align_offset(LINE).min(MOST);
-        Self { memory, skip, length }
+        let most = LINE / size_of::<T>() - 1;
+        let memory: Vec<T> = zeros(length.saturating_add(most))?;
+        let skip = memory.as_ptr().align_offset(LINE).min(most);
+        Ok(Self { memory, skip, length })
     }
 
-    pub(super) fn numbers(&self) -> &[f64] {
+    pub(super) fn numbers(&self) -> &[T] {
         &self.memory[self.skip..][..self.length]
     }
 
-    pub(super) fn numbers_mut(&mut self) -> &mut [f64] {
+    pub(super) fn numbers_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.skip..][..self.length]
     }
 }
 
-impl PartialEq for Aligned {
-    fn eq(&self, other: &Self) -> bool {
-        self.numbers() == other.numbers()
-    }
-}
-
-impl From<Vec<f64>> for Aligned {
-    fn from(numbers: Vec<f64>) -> Self {
-        let mut table = Self::zeros(numbers.len());
-        table.numbers_mut().copy_from_slice(&numbers);
-        table
-    }
-}
-
-impl Serialize for Aligned {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.numbers().serialize(serializer)
+impl<T: Number> From<&[T]> for Aligned<T> {
+    /// A copy, wherever it begins.
+    fn from(numbers: &[T]) -> Self {
+        Self { memory: numbers.to_vec(), skip: 0, length: numbers.len() }
     }
 }

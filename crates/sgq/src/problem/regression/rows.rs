@@ -1,9 +1,11 @@
 //! Rows of features, dense or sparse.
 
+use serde::{Deserialize, Serialize};
+
 use crate::kernel;
 
 /// A matrix with a row for each observation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Rows {
     /// Every number, row by row.
     Dense {
@@ -42,7 +44,7 @@ impl Rows {
     }
 
     /// What is wrong with the shape or the numbers, if anything.
-    pub(super) fn objection(&self) -> Option<String> {
+    pub(crate) fn objection(&self) -> Option<String> {
         let numbers = match self {
             Self::Dense { dim, values } => {
                 if *dim == 0 {
@@ -90,6 +92,15 @@ impl Rows {
                     .sum()
             }
         }
+    }
+
+    /// The largest number of a row, without its sign; 0 if there is none.
+    pub(crate) fn largest(&self, row: usize) -> f64 {
+        let numbers = match self {
+            Self::Dense { dim, values } => &values[row * dim..][..*dim],
+            Self::Sparse { starts, values, .. } => &values[starts[row]..starts[row + 1]],
+        };
+        numbers.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()))
     }
 
     /// `out += factor · row`.
