@@ -14,8 +14,9 @@ use std::{
 
 use serde::Serialize;
 use sgq::{
-    Choice, ChoiceError, LastGradient, Method, Oracle, Session, Settings, SettingsError, TellError, Update,
+    Choice, ChoiceError, LastGradient, Method, Oracle, Session, Settings, SettingsError, Storage, TellError, Update,
     choice::{Search, SurrogateEi},
+    storage::Estimate,
     update::{Saga, Sgd},
 };
 use thiserror::Error;
@@ -23,7 +24,6 @@ use thiserror::Error;
 pub use measurement::{Disagreement, EndedEarly, Measurement, Medians};
 pub use quadratics::HashedQuadratics;
 
-use crate::memory;
 use measurement::{Circumstances, Record};
 use side_by_side::{SideBySide, timed};
 
@@ -48,6 +48,8 @@ pub struct Options {
     pub naive_every: u64,
     /// Decides who the users are, and whom to explore.
     pub seed: u64,
+    /// How the table is kept.
+    pub storage: Storage,
     /// Where to write the table of the choice after the last step, for other implementations to choose from.
     pub dump: Option<PathBuf>,
 }
@@ -62,9 +64,6 @@ pub enum StepKind {
     SagaSgq,
 }
 
-/// How the table keeps a number, and in how many bytes: the one format there is.
-const TABLE: (&str, u64) = ("f64", 8);
-
 /// Where the run starts, in every coordinate: a few standard deviations away from the users' centers.
 const START: f64 = 3.0;
 
@@ -72,15 +71,15 @@ impl Options {
     /// The default step size, as a part of `1 / max L_i`.
     pub const STEP: f64 = 0.5;
 
-    /// The bytes of all users' last gradients; `None` where they are past counting.
-    pub fn table_bytes(&self) -> Option<u64> {
-        (self.users as u64).checked_mul(self.dim as u64)?.checked_mul(TABLE.1)
+    /// How much room the table takes.
+    pub fn estimate(&self) -> Estimate {
+        self.storage.estimate(self.users, self.dim)
     }
 
     /// The most bytes that the distinct points can come to: one for each step and one for the start, but no more than
     /// there are users.
-    pub fn point_bytes(&self) -> Option<u64> {
-        (self.users as u64).min(self.steps.saturating_add(1)).checked_mul(self.dim as u64)?.checked_mul(8)
+    pub fn point_bytes(&self) -> u64 {
+        (self.users as u64).min(self.steps.saturating_add(1)).saturating_mul(self.estimate().point)
     }
 
     /// Finds out what is wrong before anything large is computed.
@@ -95,18 +94,13 @@ impl Options {
         if let Some(size) = self.step_size.filter(|size| !(*size > 0.0 && size.is_finite())) {
             return Err(SettingsError::StepSize(size).into());
         }
-        let needed = self.table_bytes().zip(self.point_bytes()).and_then(|(table, points)| table.checked_add(points));
-        let too_large = SettingsError::TooLarge { users: self.users, dim: self.dim };
-        let needed = needed.filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or(too_large)?;
-        match memory::available() {
-            Some(available) if needed > available => Err(ChooseError::Memory { needed, available }),
-            _ => Ok(()),
-        }
+        self.storage.check(self.users, self.dim)?;
+        Ok(())
     }
 
     fn choice(&self) -> SideBySide {
         let choice = SurrogateEi::new(self.explore).bonus_weight(self.bonus_weight);
-        SideBySide::new(choice.clone().search(Search::Scan), choice.search(Search::Lazy), self.naive_every)
+        SideBySide::new(choice.clone().search(Search::Scan), choice, self.naive_every)
     }
 }
 
@@ -161,6 +155,7 @@ impl Run<'_> {
         let settings = Settings::new(start.clone(), options.users)
             .smoothness(problem.smoothness().to_vec())
             .step_size(step_size)
+            .storage(options.storage.clone())
             .seed(options.seed);
         let mut session = Session::new(Method::new("side by side", LastGradient::new(), choice, update), settings)?;
 
@@ -216,17 +211,6 @@ pub enum ChooseError {
     /// The options make no sense.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// It does not fit.
-    #[error(
-        "the table needs {}, and only {} of memory can be had: take fewer users or parameters",
-        readable_bytes(*.needed), readable_bytes(*.available)
-    )]
-    Memory {
-        /// The bytes of the table and the points.
-        needed: u64,
-        /// The bytes that there are.
-        available: u64,
-    },
     /// A search failed.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
@@ -241,20 +225,6 @@ pub enum ChooseError {
         /// Why not.
         error: io::Error,
     },
-}
-
-/// `812 kB`, `8.1 MB`: three digits that count, in powers of 1000.
-pub fn readable_bytes(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    let mut units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"].into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    // Below this it is rounded to three digits; from it on, to four.
-    while value >= 999.5 {
-        let Some(next) = units.next() else { break };
-        (value, unit) = (value / 1000.0, next);
-    }
-    let digits = if value >= 9.995 || unit == "bytes" { 0 } else { 1 };
-    format!("{value:.digits$} {unit}")
 }
 
 #[cfg(test)]

@@ -1,15 +1,10 @@
-//! How much memory there is, and how much was used: what Linux says, and nothing elsewhere.
+//! How much memory was used: what Linux says, and nothing elsewhere.
 
 use std::fs;
 
 /// The most memory that this process has had at once, in bytes.
 pub fn peak() -> Option<u64> {
     bytes("/proc/self/status", "VmHWM:")
-}
-
-/// What can still be had without swapping, in bytes.
-pub fn available() -> Option<u64> {
-    bytes("/proc/meminfo", "MemAvailable:")
 }
 
 /// The value of a line such as `VmHWM:    1234 kB`.
@@ -25,9 +20,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn linux_says_both() {
+    fn linux_says() {
         assert!(peak().unwrap() > 100_000);
-        assert!(available().unwrap() > 100_000);
         assert_eq!(bytes("/proc/self/status", "NoSuchKey:"), None);
     }
 }

@@ -14,8 +14,7 @@ use thiserror::Error;
 
 use crate::{SettingsError, problem::Rows};
 
-pub use estimate::Estimate;
-use estimate::in_units;
+pub use estimate::{Estimate, readable_bytes};
 
 /// How the `n × d` table of last gradients is kept: in which [`Format`], and where. Methods without a table ignore it.
 ///
@@ -120,8 +119,14 @@ impl Storage {
         }
     }
 
-    /// Refuses what makes no sense for that many users and parameters.
-    pub(crate) fn check(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    /// Refuses what makes no sense for that many users and parameters, or has no room just now. Nothing is allocated.
+    pub fn check(&self, users: usize, dim: usize) -> Result<Estimate, SettingsError> {
+        self.check_sense(users, dim)?;
+        self.find_folder(users, dim)?;
+        Ok(self.estimate(users, dim))
+    }
+
+    fn check_sense(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
         match &self.format {
             Format::Sparse { l2 } | Format::Scalars { l2, .. } if !(*l2 >= 0.0 && l2.is_finite()) => {
                 return Err(StorageError::L2(*l2).into());
@@ -212,9 +217,9 @@ impl StorageError {
 }
 
 fn room_in_words(estimate: &Estimate, memory: Option<u64>, disk: Option<u64>) -> String {
-    let memory = memory.map(|bytes| format!("{} of memory", in_units(bytes)));
+    let memory = memory.map(|bytes| format!("{} of memory", readable_bytes(bytes)));
     let folder = estimate.folder.as_deref().map(Path::display);
-    let disk = disk.zip(folder).map(|(bytes, folder)| format!("{} of disk in {folder}", in_units(bytes)));
+    let disk = disk.zip(folder).map(|(bytes, folder)| format!("{} of disk in {folder}", readable_bytes(bytes)));
     match (memory, disk) {
         (Some(memory), Some(disk)) => format!("{memory}, and {disk}"),
         (None, None) => "not enough memory".to_owned(),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use sgq::Format;
 
-use super::{Options, StepKind, TABLE, side_by_side::Turn};
+use super::{Options, StepKind, side_by_side::Turn};
 use crate::memory;
 
 /// What a choice of each search costs.
@@ -32,7 +33,7 @@ pub struct Measurement {
     /// How the table keeps a number.
     pub table: &'static str,
     /// The bytes of all users' last gradients.
-    pub table_bytes: Option<u64>,
+    pub table_bytes: u64,
     /// Whether both chose the same user each time; nothing where they were never compared.
     pub agree: Option<bool>,
     /// The choices that both made.
@@ -163,8 +164,8 @@ impl Measurement {
             bonus_weight: options.bonus_weight,
             step_size: run.step_size,
             seed: options.seed,
-            table: TABLE.0,
-            table_bytes: options.table_bytes(),
+            table: if options.storage.format == Format::F32 { "f32" } else { "f64" },
+            table_bytes: options.estimate().table,
             agree: (count > 0).then_some(disagreement.is_none()),
             compared: count,
             disagreement,

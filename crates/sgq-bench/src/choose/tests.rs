@@ -1,8 +1,11 @@
+use sgq::Format;
+
 use super::*;
 
 fn options() -> Options {
     Options {
-        users: 50,
+        // Enough for the lazy search to be the faster one.
+        users: 1_000,
         dim: 4,
         steps: 250,
         method: StepKind::Sgq,
@@ -11,6 +14,7 @@ fn options() -> Options {
         step_size: None,
         naive_every: 1,
         seed: 3,
+        storage: Storage::default(),
         dump: None,
     }
 }
@@ -25,12 +29,15 @@ fn measured(options: &Options) -> Measurement {
 
 #[test]
 fn both_searches_choose_alike_and_the_gap_falls() {
-    for (method, explore) in [(StepKind::Sgq, 0.0), (StepKind::SagaSgq, 0.0), (StepKind::Sgq, 0.3)] {
-        let it = measured(&Options { method, explore, ..options() });
+    for (method, explore, format) in
+        [(StepKind::Sgq, 0.0, Format::F64), (StepKind::SagaSgq, 0.0, Format::F32), (StepKind::Sgq, 0.3, Format::F64)]
+    {
+        let it = measured(&Options { method, explore, storage: format.into(), dim: 100, ..options() });
+        assert!(it.rows_read_mean < Some(200.0), "{:?}", it.rows_read_mean);
         assert_eq!((it.agree, it.compared, it.steps, it.averaged_from_step), (Some(true), 250, 250, 100));
         assert!(it.gap_at_end < 0.5 * it.gap_at_start, "{method:?}: {} to {}", it.gap_at_start, it.gap_at_end);
         assert!((it.explored > 40 && it.explored < 110) || explore == 0.0, "{}", it.explored);
-        assert!(it.distinct_points_mean > Some(10.0) && it.distinct_points_mean <= Some(50.0));
+        assert!(it.distinct_points_mean > Some(10.0) && it.distinct_points_mean <= Some(251.0));
     }
 }
 
@@ -68,8 +75,8 @@ fn an_interrupt_keeps_what_was_measured() {
     let answers = std::cell::Cell::new(0);
     let on_answer = |stage: Stage| {
         answers.set(answers.get() + 1);
-        assert_eq!(stage, if answers.get() <= 50 { Stage::Sweep } else { Stage::Steps });
-        interrupt.store(answers.get() == 60, Ordering::Relaxed);
+        assert_eq!(stage, if answers.get() <= 1_000 { Stage::Sweep } else { Stage::Steps });
+        interrupt.store(answers.get() == 1_010, Ordering::Relaxed);
     };
     let it = choose(&options(), &Control { interrupt: &interrupt, on_answer: &on_answer }).unwrap();
     assert_eq!((it.steps, it.ended_early, it.averaged_from_step), (10, Some(EndedEarly::Interrupted), 0));
@@ -92,23 +99,13 @@ fn what_makes_no_sense_is_refused_before_anything_is_computed() {
         (Options { explore: f64::NAN, ..options() }, "the exploration probability p is NaN"),
         (Options { bonus_weight: -1.0, ..options() }, "the bonus weight is -1"),
         (Options { step_size: Some(f64::NAN), ..options() }, "the step size is NaN"),
-        (Options { users: usize::MAX / 2, dim: 1000, ..options() }, "more than this machine can address"),
+        (Options { users: usize::MAX / 2, dim: 1000, ..options() }, "does not fit"),
     ] {
         let message = wrong.check().unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
     }
-    let bytes = (Options { users: 1000, dim: 100, ..options() }).table_bytes();
-    assert_eq!(bytes, Some(800_000));
-}
-
-#[test]
-fn bytes_are_readable() {
-    for (bytes, expected) in
-        [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (9_996, "10 kB"), (999_500, "1.0 MB")]
-    {
-        assert_eq!(readable_bytes(bytes), expected);
-    }
-    assert_eq!(readable_bytes(80_400_000_000), "80 GB");
+    let bytes = (Options { users: 1000, dim: 100, ..options() }).estimate().table;
+    assert_eq!(bytes, 800_000);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::{cell::OnceCell, error::Error, path::PathBuf};
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use sgq::{Format, Storage, storage::readable_bytes};
 use sgq_bench::{
     certify::short,
-    choose::{Control, EndedEarly, Measurement, Options, Stage, StepKind, choose, readable_bytes},
+    choose::{Control, EndedEarly, Measurement, Options, Stage, StepKind, choose},
 };
 
 use crate::{Outcome, experiments::interrupt_flag, terminal};
@@ -16,10 +17,11 @@ use crate::{Outcome, experiments::interrupt_flag, terminal};
 /// Everybody is asked once; then SGQ takes its steps, and at each of them both searches choose from the same table. The run
 /// goes on with the lazy one's user, and it is an error if the naive one's was another. The users are quadratics that
 /// differ in curvature and in center, worked out whenever they are asked; that takes no memory, and is in none of the times.
+/// "Lazy" is what runs do by themselves: they scan small tables, and wherever searching does not pay.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  sgq bench choose --users 10000 --dim 100 --steps 2000\n  sgq bench choose --users \
-                  1000000 --dim 100 --naive-every 100 --json\n\nA step is choosing a user and taking in its answer. Means \
+                  1000000 --dim 1000 --table f32 --naive-every 100 --json\n\nA step is choosing a user and taking in its answer. Means \
                   and medians leave out the first 100 steps where there are more than 200. Ctrl-C ends the run and \
                   shows what was measured until then."
 )]
@@ -48,6 +50,12 @@ pub struct Args {
     /// Run the naive scan only at every K-th step, for tables that it takes too long to read; 0: never
     #[arg(long, value_name = "K", default_value_t = 1)]
     naive_every: u64,
+    /// How to keep the table of last gradients: f64, or f32, which takes half the room and rounds
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "f64")]
+    table: Table,
+    /// Keep the table in a file in this folder [default: in memory, or where it does not fit a file in the temporary folder]
+    #[arg(long, value_name = "DIR")]
+    table_folder: Option<PathBuf>,
     /// Decides who the users are: the same seed makes the same choices
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -66,6 +74,12 @@ pub struct Args {
 const MOST_STEPS: u64 = 10_000_000;
 
 #[derive(Clone, Copy, ValueEnum)]
+enum Table {
+    F64,
+    F32,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
 enum Method {
     Sgq,
     SagaSgq,
@@ -73,6 +87,10 @@ enum Method {
 
 impl Args {
     fn options(&self) -> Result<Options, Box<dyn Error>> {
+        let storage = Storage::from(match self.table {
+            Table::F64 => Format::F64,
+            Table::F32 => Format::F32,
+        });
         Ok(Options {
             users: self.users.try_into()?,
             dim: self.dim.try_into()?,
@@ -86,6 +104,10 @@ impl Args {
             step_size: self.step_size,
             naive_every: self.naive_every,
             seed: self.seed,
+            storage: match &self.table_folder {
+                Some(folder) => storage.in_folder(folder),
+                None => storage,
+            },
             dump: self.dump.clone(),
         })
     }
@@ -146,14 +168,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 
 /// What is about to be measured, and what room it needs.
 fn announcement(options: &Options) -> String {
-    let bytes = |bytes: Option<u64>| bytes.map(readable_bytes).unwrap_or_default();
-    format!(
-        "\n  {} users × {} parameters: {} for their last gradients, up to {} for the points",
-        grouped(options.users as f64),
-        grouped(options.dim as f64),
-        bytes(options.table_bytes()),
-        bytes(options.point_bytes()),
-    )
+    format!("\n  {}, and up to {} for the points", options.estimate(), readable_bytes(options.point_bytes()))
 }
 
 fn table(it: &Measurement) -> String {
@@ -185,10 +200,7 @@ fn table(it: &Measurement) -> String {
         ("distinct points", number(it.distinct_points_mean)),
         ("first lazy choice", time(it.first_choice_us)),
         ("first sweep", readable_time(it.first_sweep_seconds * 1e6)),
-        (
-            "memory",
-            format!("{} in the table ({}){memory}", it.table_bytes.map(readable_bytes).unwrap_or_default(), it.table),
-        ),
+        ("memory", format!("{} in the table ({}){memory}", readable_bytes(it.table_bytes), it.table)),
         (
             "gap",
             format!(

@@ -120,16 +120,16 @@ fn what_makes_no_sense_is_refused() {
         ("--step-size", "NaN", "the step size is NaN: it must be positive and finite"),
         ("--step-size", "-0.1", "the step size is -0.1: it must be positive and finite"),
         ("--step-size", "inf", "the step size is inf: it must be positive and finite"),
-        ("--users", "18446744073709551615", "are more than this machine can address"),
+        ("--users", "18446744073709551615", "does not fit"),
         ("--method", "sgd", "invalid value 'sgd' for '--method <METHOD>'"),
     ] {
         let message = refuses(place.path(), &["bench", "choose", option, value]);
         assert!(message.contains(expected), "{message}");
     }
-    if cfg!(target_os = "linux") {
-        let message = refuses(place.path(), &["bench", "choose", "--users", "100000000", "--dim", "1000000"]);
-        assert!(message.contains("the table needs 800 TB, and only ") && message.contains("fewer users"), "{message}");
-    }
+    let message = refuses(place.path(), &["bench", "choose", "--users", "100000000", "--dim", "1000000"]);
+    assert!(message.contains("does not fit (800 TB in a file in ") && message.contains("keep it in f32"), "{message}");
+    let message = refuses(place.path(), &["bench", "choose", "--table", "f32", "--table-folder", "missing"]);
+    assert!(message.contains("cannot be kept in a file in missing: "), "{message}");
 }
 
 #[test]

@@ -31,9 +31,10 @@ enum Kind {
     Scalars,
 }
 
-/// Bytes that are kept of each user besides its row: ‖g̃_i‖, L_i, the error and the score in 8 each, two counts in 8 each,
-/// the place of its point in 4, and whether it was asked in 1.
-const BESIDES: u64 = 6 * 8 + 4 + 1;
+/// Bytes that are kept of each user besides its row: ‖g̃_i‖, L_i, the inner product, the error and the score in 8 each, two
+/// counts and a fingerprint of its first answer in 8 each, the place of its point in 4, whether it was asked in 1, and 52 for
+/// what the lazy search knows of it.
+const BESIDES: u64 = 8 * 8 + 4 + 1 + 52;
 
 impl Estimate {
     pub(super) fn new(storage: &Storage, users: usize, dim: usize) -> Self {
@@ -63,7 +64,7 @@ impl Estimate {
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&in_units(self.table))?;
+        f.write_str(&readable_bytes(self.table))?;
         match &self.folder {
             None => f.write_str(" in memory")?,
             Some(folder) => write!(f, " in a file in {}", folder.display())?,
@@ -81,8 +82,8 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Bytes to three digits, in powers of a thousand.
-pub(super) fn in_units(bytes: u64) -> String {
+/// Bytes to three digits, in powers of a thousand: `4.00 GB`.
+pub fn readable_bytes(bytes: u64) -> String {
     if bytes < 1_000 {
         return format!("{bytes} bytes");
     }
@@ -116,7 +117,8 @@ mod tests {
 
     #[test]
     fn sizes_are_read_by_people() {
-        let words = [0, 999, 1_000, 4_000_000_000, 999_499_999, 999_500_000, 12_345, 123_456, u64::MAX].map(in_units);
+        let words =
+            [0, 999, 1_000, 4_000_000_000, 999_499_999, 999_500_000, 12_345, 123_456, u64::MAX].map(readable_bytes);
         assert_eq!(
             words,
             ["0 bytes", "999 bytes", "1.00 kB", "4.00 GB", "999 MB", "1.00 GB", "12.3 kB", "123 kB", "18.4 EB"]
