@@ -91,7 +91,7 @@ fn a_person_reads_a_table() {
     let arguments = [&["bench", "choose"], &SMALL[..]].concat();
     let stdout = succeeds(place.path(), &arguments);
     for expected in [
-        "\n  60 users × 7 parameters: 3.4 kB for their last gradients, up to 3.4 kB for the points\n",
+        "\n  3.36 kB in memory: 60 users × 7 parameters in f64, and up to 3.36 kB for the points\n",
         "naive / lazy\n",
         "\n  a step, mean  ",
         "\n  rows read a step                  60",

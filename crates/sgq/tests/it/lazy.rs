@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use sgq::{
-    Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings, SettingsError,
-    Update,
+    Choice, ChoiceError, Chosen, Format, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings,
+    SettingsError, Update,
     choice::{Search, SurrogateEi},
     update::{Saga, Sgd},
 };
@@ -218,6 +218,41 @@ fn huge_and_tiny_scales() {
         (Settings::new(start, users).smoothness(smoothness).step_size(step_size), Box::new(answer))
     });
     assert!(taken > 100_000 && scales > 200, "{taken} {scales}");
+}
+
+/// Everybody's center has the same numbers in another order, and the start is the same in every coordinate: scores that are
+/// equal but for rounding.
+#[test]
+fn ties_but_for_rounding() {
+    let taken = rounds("ties but for rounding", 1_500, 40, 200, |random, users, dim| {
+        let mut numbers: Vec<f64> = (0..dim).map(|_| 2.0 * random.unit() - 1.0).collect();
+        numbers.extend_from_within(..);
+        let smoothness = vec![1.0 + random.unit(); users];
+        let step_size = 0.3 / smoothness[0];
+        let curvature = smoothness[0];
+        let answer = move |user: usize, x: &[f64]| -> Vec<f64> {
+            let center = &numbers[user % dim..][..dim];
+            x.iter().zip(center).map(|(x, center)| curvature * (x - center)).collect()
+        };
+        let start = vec![3.0 * random.unit(); dim];
+        (Settings::new(start, users).smoothness(smoothness).step_size(step_size), Box::new(answer))
+    });
+    assert!(taken > 50_000, "{taken}");
+}
+
+/// The table is kept in other ways, and both searches see what is kept.
+#[test]
+fn other_storage() {
+    let taken = rounds("other storage", 60, 2_000, 400, |random, users, dim| {
+        let spread = [0.0, 1.0, 4.0][random.index(3)];
+        let (smoothness, answer) = quadratic(random, users, dim, spread);
+        let step_size = [0.02, 0.2][random.index(2)] / largest(&smoothness);
+        let format =
+            [Format::F32, Format::F32, Format::Sparse { l2: 0.0 }, Format::Sparse { l2: 0.1 }][random.index(4)].clone();
+        let start = start(random, dim, 1.0);
+        (Settings::new(start, users).smoothness(smoothness).step_size(step_size).storage(format), Box::new(answer))
+    });
+    assert!(taken > 100_000, "{taken}");
 }
 
 /// Answers that follow from nothing: everything jumps at every step.

@@ -202,3 +202,52 @@ fn exponent(number: f64) -> i32 {
     // The number itself and not its logarithm, which could be rounded up past it.
     ((number.to_bits() >> 52) as i32 - 1023).max(-1000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Belief, Random, Storage};
+
+    #[test]
+    fn errors_stay_within_their_bounds() {
+        let (users, dim) = (40, 4);
+        let mut random = Random::new(2, "errors");
+        let smoothness: Vec<f64> = (0..users).map(|_| 0.5 + random.unit()).collect();
+        for round in 0..300 {
+            let scale = 10f64.powi(round % 40 - 20);
+            let mut point = |offset: f64| -> Vec<f64> { (0..dim).map(|_| scale * (offset + random.unit())).collect() };
+            let mut belief = LastGradient::new();
+            belief.begin(users, dim, &Storage::default()).unwrap();
+            let (first, second) = (point(0.0), point(0.0));
+            for user in 0..users {
+                // Most at one place, some at the place where the errors are computed.
+                belief.observe(user, if user % 4 == 0 { &second } else { &first }, &vec![1.0; dim]);
+            }
+            let mut errors = Errors::new(&belief, &smoothness, &second);
+            for step in 0..60 {
+                let x = point(0.02 * step as f64);
+                let reach = errors.at(&belief, &x).unwrap();
+                let (mut distances, mut each) = (Vec::new(), vec![0.0; users]);
+                belief.errors(&x, &smoothness, &mut distances, &mut each);
+                let mean = kernel::sum(&each) / users as f64;
+                let [least, most] = reach.mean_error;
+                assert!(least <= mean && mean <= most, "{least} {mean} {most}");
+                for user in 0..users {
+                    let bound = reach.most(errors.distance_of(belief.places().of_user[user]));
+                    assert!(smoothness[user] * bound >= each[user], "{bound} {}", each[user]);
+                }
+                if step % 20 == 19 {
+                    errors.refresh(&belief, &smoothness, &x);
+                    let [least, most] = errors.at(&belief, &x).unwrap().mean_error;
+                    assert!(least <= mean && mean <= most && most - least <= 1e-11 * mean, "{least} {mean} {most}");
+                }
+                // Twice at the same place now and then.
+                for user in [step * 7 % users, step * 11 % users].into_iter().take(1 + step % 2) {
+                    errors.leave(&belief, user, smoothness[user]);
+                    belief.observe(user, &x, &vec![1.0; dim]);
+                    errors.arrive(&belief, user, smoothness[user]);
+                }
+            }
+        }
+    }
+}
