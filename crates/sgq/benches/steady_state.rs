@@ -5,7 +5,9 @@ use std::error::Error;
 use serde::{Deserialize, Serialize};
 use sgq::{
     Belief, Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Scene, Session, Settings, SettingsError,
-    Update, choice::SurrogateEi, update::Sgd,
+    Update,
+    choice::{Search, SurrogateEi},
+    update::Sgd,
 };
 
 /// SGQ without exploration, except that everybody is asked once, in turn, before the first scan.
@@ -13,7 +15,7 @@ use sgq::{
 /// The start-up asks everybody at one and the same point. A turn each gives everybody a point of their own, and does
 /// so in n steps that scan nothing: with scans, the largest table would take longer to fill than to measure.
 pub fn sgq() -> Method<LastGradient, TurnsThenScans, Sgd> {
-    let choice = TurnsThenScans { turns: 0, scans: SurrogateEi::new(0.0) };
+    let choice = TurnsThenScans { turns: 0, scans: SurrogateEi::new(0.0).search(Search::Scan) };
     Method::new("sgq after a turn each", LastGradient::new(), choice, Sgd)
 }
 

@@ -164,7 +164,9 @@ impl Lazy {
         self.blocks.users() > 0
     }
 
-    fn drop_anchor(&mut self) {
+    /// Drops the anchor.
+    fn give_up(&mut self) {
+        self.account.close();
         self.blocks = Blocks::default();
         self.answered.clear();
         self.leaving = None;
@@ -186,7 +188,7 @@ impl Lazy {
         }
         if self.blocks.users() != belief.users() || self.answers + self.answered.len() as u64 != belief.answers() {
             // Answers went by that nobody told of.
-            return self.drop_anchor();
+            return self.give_up();
         }
         // Somebody else may have been asked, in a sweep or by a choice that overrules this one.
         let expected = self.answered.iter().all(|user| Some(*user) == self.leaving);
@@ -253,8 +255,7 @@ impl Lazy {
             None => (Found::Everybody { keep: true }, 0),
         };
         if let (Found::Everybody { .. }, true) = (&found.0, self.is_laid()) {
-            self.account.close();
-            self.drop_anchor();
+            self.give_up();
         }
         found
     }

@@ -15,14 +15,15 @@ struct Both {
     lazy: SurrogateEi,
     /// The share of steps at which neither is followed: the table then changes elsewhere.
     overruled: f64,
+    /// Whether the searches are not told of answers, against their contract: they must see by themselves.
+    deaf: bool,
     steps: u64,
-    rows_read: u64,
 }
 
 impl Both {
-    fn new(bonus_weight: f64, explore: f64, overruled: f64) -> Self {
+    fn new(bonus_weight: f64, explore: f64, overruled: f64, deaf: bool) -> Self {
         let with = |search| SurrogateEi::new(explore).bonus_weight(bonus_weight).search(search);
-        Self { scan: with(Search::Scan), lazy: with(Search::Lazy), overruled, steps: 0, rows_read: 0 }
+        Self { scan: with(Search::Scan), lazy: with(Search::Lazy), overruled, deaf, steps: 0 }
     }
 }
 
@@ -41,7 +42,6 @@ impl Choice<LastGradient> for Both {
         let lazy = self.lazy.choose(scene, random);
         assert_eq!(lazy, scan, "at step {}", self.steps);
         self.steps += 1;
-        self.rows_read += self.lazy.rows_read() as u64;
         if random.unit() < self.overruled {
             return Ok(Chosen::user(random.index(scene.users)));
         }
@@ -49,8 +49,10 @@ impl Choice<LastGradient> for Both {
     }
 
     fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
-        self.scan.observe(reply, random);
-        self.lazy.observe(reply, random);
+        if !self.deaf {
+            self.scan.observe(reply, random);
+            self.lazy.observe(reply, random);
+        }
     }
 }
 
@@ -105,7 +107,12 @@ fn rounds(
         let (settings, answer) = problem(&mut random, users, dim);
         let bonus_weight = BONUS_WEIGHTS[random.index(BONUS_WEIGHTS.len())];
         // One in four runs is driven by somebody else at every other step.
-        let choice = Both::new(bonus_weight, [0.0, 0.3][random.index(2)], [0.0, 0.0, 0.0, 0.5][random.index(4)]);
+        let choice = Both::new(
+            bonus_weight,
+            [0.0, 0.3][random.index(2)],
+            [0.0, 0.0, 0.0, 0.5][random.index(4)],
+            random.index(8) == 0,
+        );
         let update = [AnyStep::Sgd, AnyStep::Saga][random.index(2)];
         taken += run(update, choice, settings.seed(round), steps, answer);
     }
