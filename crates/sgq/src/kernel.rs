@@ -45,7 +45,7 @@ pub(crate) fn norm(a: &[f64]) -> f64 {
 /// `‖a − b‖²`, in the widest registers at hand.
 pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
     let mut squared = [0.0];
-    Arch::new().dispatch(EveryRow(a, b, &mut squared, SquaredDifference));
+    distance_squared_to_rows(a, b, &mut squared);
     squared[0]
 }
 
@@ -118,6 +118,11 @@ impl WithSimd for EveryShortRow<'_> {
             *out = reduce(row, vector, |x, y| Product.of_numbers(x, y));
         }
     }
+}
+
+/// Writes `‖row − vector‖²` of every row into `out`, or of as many as that has: the bits of [`distance_squared`].
+pub(crate) fn distance_squared_to_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
+    Arch::new().dispatch(EveryRow(rows, vector, out, SquaredDifference));
 }
 
 /// What a reduction adds up: by numbers and by registers, to the same bits.

@@ -126,7 +126,7 @@ impl Storage {
         Ok(self.estimate(users, dim))
     }
 
-    fn check_sense(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    pub(crate) fn check_sense(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
         match &self.format {
             Format::Sparse { l2 } | Format::Scalars { l2, .. } if !(*l2 >= 0.0 && l2.is_finite()) => {
                 return Err(StorageError::L2(*l2).into());

@@ -82,9 +82,8 @@ impl LastGradient {
 
     /// `ε_i` of every user, into `errors`. `distances` is room to work in.
     pub(crate) fn errors(&self, x: &[f64], smoothness: &[f64], distances: &mut Vec<f64>, errors: &mut [f64]) {
-        let places = self.places();
-        places.distances(x, distances);
-        for ((error, smoothness), place) in errors.iter_mut().zip(smoothness).zip(places.of_user) {
+        self.points.distances(x, distances);
+        for ((error, smoothness), place) in errors.iter_mut().zip(smoothness).zip(self.points.places()) {
             *error = smoothness * distances[*place as usize];
         }
     }
@@ -94,9 +93,9 @@ impl LastGradient {
         self.points.distinct()
     }
 
-    /// The points by place, empty where nobody is, with the number of users at each, and each user's place.
-    pub(crate) fn places(&self) -> Places<'_> {
-        Places { points: self.points.points(), users_at: self.points.users_at(), of_user: self.points.places() }
+    /// The points, each distinct one once.
+    pub(crate) fn points(&self) -> &Points {
+        &self.points
     }
 
     /// How many answers were taken in.
@@ -124,23 +123,6 @@ impl fmt::Debug for LastGradient {
             .field("unasked", &self.unasked)
             .field("answers", &self.answers)
             .finish_non_exhaustive()
-    }
-}
-
-/// The users' points, each distinct one once.
-#[derive(Clone, Copy)]
-pub(crate) struct Places<'a> {
-    pub(crate) points: &'a [Box<[f64]>],
-    pub(crate) users_at: &'a [u32],
-    pub(crate) of_user: &'a [u32],
-}
-
-impl Places<'_> {
-    /// `‖point − x‖` of every place, into `distances`; 0 where nobody is.
-    pub(crate) fn distances(&self, x: &[f64], distances: &mut Vec<f64>) {
-        distances.clear();
-        distances
-            .extend(self.points.iter().map(|point| if point.is_empty() { 0.0 } else { kernel::distance(point, x) }));
     }
 }
 

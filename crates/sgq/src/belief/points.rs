@@ -2,14 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernel;
+
 /// The points of all users. Users who were asked at the same point share it: all of them after the first sweep, and
 /// never more than one point for each step since then.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Points {
+pub(crate) struct Points {
+    dim: usize,
     /// The place of each user's point.
     place_of: Vec<u32>,
-    /// The points, by place; empty where nobody is left.
-    points: Vec<Box<[f64]>>,
+    /// The points, place after place, in pieces: a scan runs through each piece without a jump, and more of them can be had
+    /// without moving those that are there.
+    pieces: Vec<Vec<f64>>,
+    /// How many points are in a piece, as a power of two.
+    piece_bits: u32,
     /// How many users are at each place.
     users_at: Vec<u32>,
     /// Places where nobody is left.
@@ -18,21 +24,23 @@ pub(super) struct Points {
     latest: u32,
 }
 
+/// Pieces of some 64 kB, but not larger than there can ever be points.
+fn piece_bits(users: usize, dim: usize) -> u32 {
+    (8192 / dim.max(1)).clamp(1, users.max(1)).ilog2()
+}
+
 impl Points {
     /// Everybody at the origin.
     pub(super) fn at_origin(users: usize, dim: usize) -> Self {
-        Self {
-            place_of: vec![0; users],
-            points: vec![vec![0.0; dim].into()],
-            users_at: vec![users as u32],
-            free: Vec::new(),
-            latest: 0,
-        }
+        let mut points = Self { dim, place_of: vec![0; users], piece_bits: piece_bits(users, dim), ..Self::default() };
+        points.new_place();
+        points.users_at[0] = users as u32;
+        points
     }
 
     /// Whether every one of that many users is somewhere, and counted there.
     pub(super) fn fit(&self, users: usize, dim: usize) -> bool {
-        let mut users_at = vec![0; self.points.len()];
+        let mut users_at = vec![0; self.users_at.len()];
         for place in &self.place_of {
             match users_at.get_mut(*place as usize) {
                 Some(count) => *count += 1,
@@ -40,69 +48,92 @@ impl Points {
             }
         }
         let taken = |place: &u32| users_at.get(*place as usize).is_none_or(|count| *count > 0);
-        self.place_of.len() == users
+        (self.place_of.len(), self.dim, self.piece_bits) == (users, dim, piece_bits(users, dim))
             && self.users_at == users_at
-            && users_at.iter().zip(&self.points).all(|(count, point)| *count == 0 || point.len() == dim)
+            && self.pieces.len() == users_at.len().div_ceil(self.places_in_piece())
+            && self.pieces.iter().all(|piece| piece.len() == self.places_in_piece() * dim)
             && !self.free.iter().any(taken)
-            && (self.latest as usize) < self.points.len()
+            && (self.latest as usize) < users_at.len()
     }
 
     /// Moves a user to a point.
     pub(super) fn place(&mut self, user: usize, point: &[f64]) {
-        let old = self.place_of[user] as usize;
-        let latest = self.latest as usize;
+        let old = self.place_of[user];
+        self.users_at[old as usize] -= 1;
         // To the bit: a point that differs in the sign of a zero is another one to whoever reads it.
-        let same = self.points[latest].iter().map(|x| x.to_bits()).eq(point.iter().map(|x| x.to_bits()));
-        if same && self.users_at[latest] > 0 {
-            self.users_at[old] -= 1;
-            self.users_at[latest] += 1;
-            self.place_of[user] = self.latest;
-            self.free_if_empty(old);
-            return;
+        let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
+        if !self.at(self.latest).iter().zip(point).all(same) || self.users_at[self.latest as usize] == 0 {
+            // A place that was left a moment ago is free as well.
+            let free = if self.users_at[old as usize] == 0 { Some(old) } else { self.free.pop() };
+            let place = free.unwrap_or_else(|| self.new_place());
+            self.at_mut(place).copy_from_slice(point);
+            self.latest = place;
+        } else if self.users_at[old as usize] == 0 {
+            self.free.push(old);
         }
-        self.users_at[old] -= 1;
-        self.free_if_empty(old);
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.points.push(Box::default());
-            self.users_at.push(0);
-            (self.points.len() - 1) as u32
-        });
-        self.points[place as usize] = point.into();
-        self.users_at[place as usize] = 1;
-        self.place_of[user] = place;
-        self.latest = place;
+        self.users_at[self.latest as usize] += 1;
+        self.place_of[user] = self.latest;
     }
 
-    fn free_if_empty(&mut self, place: usize) {
-        if self.users_at[place] == 0 {
-            self.points[place] = Box::default();
-            self.free.push(place as u32);
+    fn new_place(&mut self) -> u32 {
+        let (place, in_piece) = (self.users_at.len(), self.places_in_piece());
+        if place.is_multiple_of(in_piece) {
+            self.pieces.push(vec![0.0; in_piece * self.dim]);
         }
+        self.users_at.push(0);
+        place as u32
+    }
+
+    fn places_in_piece(&self) -> usize {
+        1 << self.piece_bits
+    }
+
+    /// The piece that a place is in, and where in it its point begins.
+    fn position(&self, place: u32) -> (usize, usize) {
+        let place = place as usize;
+        (place >> self.piece_bits, (place & (self.places_in_piece() - 1)) * self.dim)
+    }
+
+    /// The point at a place.
+    pub(crate) fn at(&self, place: u32) -> &[f64] {
+        let (piece, start) = self.position(place);
+        &self.pieces[piece][start..][..self.dim]
+    }
+
+    fn at_mut(&mut self, place: u32) -> &mut [f64] {
+        let (piece, start) = self.position(place);
+        &mut self.pieces[piece][start..][..self.dim]
     }
 
     /// A user's point.
     pub(super) fn of(&self, user: usize) -> &[f64] {
-        &self.points[self.place_of[user] as usize]
+        self.at(self.place_of[user])
     }
 
     /// The place of each user's point.
-    pub(super) fn places(&self) -> &[u32] {
+    pub(crate) fn places(&self) -> &[u32] {
         &self.place_of
     }
 
-    /// The point at each place, empty where there is none.
-    pub(super) fn points(&self) -> &[Box<[f64]>] {
-        &self.points
-    }
-
     /// How many users are at each place.
-    pub(super) fn users_at(&self) -> &[u32] {
+    pub(crate) fn users_at(&self) -> &[u32] {
         &self.users_at
     }
 
     /// How many points there are.
-    pub(super) fn distinct(&self) -> usize {
-        self.points.len() - self.free.len()
+    pub(crate) fn distinct(&self) -> usize {
+        self.users_at.len() - self.free.len()
+    }
+
+    /// `‖point − x‖` of every place, into `distances`; 0 where nobody is.
+    pub(crate) fn distances(&self, x: &[f64], distances: &mut Vec<f64>) {
+        distances.resize(self.users_at.len(), 0.0);
+        for (piece, distances) in self.pieces.iter().zip(distances.chunks_mut(self.places_in_piece())) {
+            kernel::distance_squared_to_rows(piece, x, distances);
+        }
+        for (distance, users) in distances.iter_mut().zip(&self.users_at) {
+            *distance = if *users > 0 { distance.sqrt() } else { 0.0 };
+        }
     }
 }
 
@@ -120,7 +151,7 @@ mod tests {
         points.place(1, &[4.0]);
         points.place(1, &[3.0]);
         assert_eq!((points.distinct(), points.of(0), points.of(1)), (2, &[5.0][..], &[3.0][..]));
-        // Nobody has ever been at this place twice: a point is compared with the last one only.
+        // A point is compared with the last one only.
         points.place(0, &[5.0]);
         assert_eq!(points.distinct(), 3);
         points.place(2, &[5.0]);

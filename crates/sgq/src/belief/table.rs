@@ -86,7 +86,7 @@ impl Kept {
 
 impl Table {
     pub(super) fn zeros(users: usize, dim: usize, storage: &Storage) -> Result<Self, SettingsError> {
-        storage.check(users, dim)?;
+        storage.check_sense(users, dim)?;
         Ok(Self { users, dim, storage: storage.clone(), kept: Kept::zeros(users, dim, storage)? })
     }
 

@@ -126,7 +126,7 @@ impl Lazy {
         let Situation { belief, point, smoothness, .. } = *situation;
         self.anchor = Anchor::new(belief.mean());
         self.errors = Errors::new(belief, smoothness, point);
-        let places = belief.places();
+        let places = belief.points().places();
         let mut members = std::mem::take(&mut self.blocks).into_members();
         members.clear();
         members.extend((0..belief.users()).map(|user| Member {
@@ -134,7 +134,7 @@ impl Lazy {
             inner_product: inner_products[user],
             norm: belief.gradient_norm(user),
             smoothness: smoothness[user],
-            distance: self.errors.distance_of(places.of_user[user]),
+            distance: self.errors.distance_of(places[user]),
         }));
         self.blocks = Blocks::new(members, &self.anchor, self.weights(situation));
         self.answers = belief.answers();
@@ -199,14 +199,14 @@ impl Lazy {
         self.errors.age += 1;
         // A refresh reads every distinct point: spread over this many steps it is not felt.
         let patience = 64 + belief.distinct_points() / 4;
-        let places = belief.places();
+        let places = belief.points().places();
         let errors = &self.errors;
         for user in self.answered.drain(..) {
             let inner_product = belief.inner_product(self.anchor.vector(), user);
             self.blocks.change(user, &self.anchor, |member| {
                 member.inner_product = inner_product;
                 member.norm = belief.gradient_norm(user);
-                member.distance = errors.distance_of(places.of_user[user]);
+                member.distance = errors.distance_of(places[user]);
             });
         }
         if !expected {
@@ -225,17 +225,17 @@ impl Lazy {
             return self.new_errors(situation);
         }
         self.errors.refresh(belief, situation.smoothness, situation.point);
-        let (errors, places) = (&self.errors, belief.places());
+        let (errors, places) = (&self.errors, belief.points().places());
         let others = errors.others().iter().map(|user| *user as usize);
-        self.blocks.change_distances(others, |user| errors.distance_of(places.of_user[user]));
+        self.blocks.change_distances(others, |user| errors.distance_of(places[user]));
     }
 
     /// The same from nothing, after changes that nobody told of.
     fn new_errors(&mut self, situation: &Situation<'_>) {
         let belief = situation.belief;
         self.errors = Errors::new(belief, situation.smoothness, situation.point);
-        let (errors, places) = (&self.errors, belief.places());
-        self.blocks.change_distances(0..belief.users(), |user| errors.distance_of(places.of_user[user]));
+        let (errors, places) = (&self.errors, belief.points().places());
+        self.blocks.change_distances(0..belief.users(), |user| errors.distance_of(places[user]));
     }
 
     /// Finds the user with the largest score, once it has [caught up](Self::catch_up). Also returns how many rows it read.

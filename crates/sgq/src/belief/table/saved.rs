@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for WholeTable {
         let users: usize = parts.next_element()?.ok_or_else(short(0))?;
         let dim: usize = parts.next_element()?.ok_or_else(short(1))?;
         let storage: Storage = parts.next_element()?.ok_or_else(short(2))?;
-        storage.check(users, dim).map_err(A::Error::custom)?;
+        storage.check_sense(users, dim).map_err(A::Error::custom)?;
         let kept = parts.next_element_seed(Rows { users, dim, storage: &storage })?.ok_or_else(short(3))?;
         Ok(Table { users, dim, storage, kept })
     }

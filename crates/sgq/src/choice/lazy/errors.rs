@@ -53,10 +53,10 @@ pub(super) struct Reach {
 
 impl Errors {
     pub(super) fn new(belief: &LastGradient, smoothness: &[f64], point: &[f64]) -> Self {
-        let places = belief.places();
-        let crowd = (0..places.users_at.len()).rev().max_by_key(|place| places.users_at[*place]);
+        let points = belief.points();
+        let crowd = (0..points.users_at().len()).rev().max_by_key(|place| points.users_at()[*place]);
         let mut errors = Self { crowd: crowd.unwrap_or(0) as u32, ..Self::default() };
-        for (user, (&place, smoothness)) in places.of_user.iter().zip(smoothness).enumerate() {
+        for (user, (&place, smoothness)) in points.places().iter().zip(smoothness).enumerate() {
             if place == errors.crowd {
                 errors.crowd_weight += smoothness;
             } else {
@@ -70,22 +70,22 @@ impl Errors {
 
     /// Whether nobody is left at the place where most were.
     pub(super) fn crowd_is_gone(&self, belief: &LastGradient) -> bool {
-        belief.places().users_at[self.crowd as usize] == 0
+        belief.points().users_at()[self.crowd as usize] == 0
     }
 
     /// Computes the distances of all who are not where most are to another point.
     pub(super) fn refresh(&mut self, belief: &LastGradient, smoothness: &[f64], point: &[f64]) {
-        let places = belief.places();
+        let points = belief.points();
         self.others.sort_unstable();
         self.others.dedup();
-        self.others.retain(|user| places.of_user[*user as usize] != self.crowd);
+        self.others.retain(|user| points.places()[*user as usize] != self.crowd);
         self.move_to(belief, smoothness, point);
     }
 
     fn move_to(&mut self, belief: &LastGradient, smoothness: &[f64], point: &[f64]) {
-        let places = belief.places();
+        let points = belief.points();
         self.point = point.to_vec();
-        places.distances(point, &mut self.distances);
+        points.distances(point, &mut self.distances);
         self.farthest = self.distances.iter().copied().fold(0.0, f64::max);
         self.slope = vec![0.0; point.len()];
         self.by_distance.clear();
@@ -93,8 +93,8 @@ impl Errors {
         self.age = 0;
         for other in 0..self.others.len() {
             let user = self.others[other] as usize;
-            let place = places.of_user[user];
-            self.add(place, &places.points[place as usize], smoothness[user], 1.0);
+            let place = points.places()[user];
+            self.add(place, points.at(place), smoothness[user], 1.0);
         }
     }
 
@@ -111,10 +111,10 @@ impl Errors {
 
     /// Takes in a user who has just been asked.
     pub(super) fn arrive(&mut self, belief: &LastGradient, user: usize, smoothness: f64) {
-        let places = belief.places();
-        let place = places.of_user[user];
-        let point = &places.points[place as usize];
-        self.distances.resize(places.points.len(), 0.0);
+        let points = belief.points();
+        let place = points.places()[user];
+        let point = points.at(place);
+        self.distances.resize(points.users_at().len(), 0.0);
         self.distances[place as usize] = kernel::distance(point, &self.point);
         self.farthest = self.farthest.max(self.distances[place as usize]);
         self.others.push(user as u32);
@@ -123,9 +123,9 @@ impl Errors {
 
     /// Leaves out a user who is about to be asked.
     pub(super) fn leave(&mut self, belief: &LastGradient, user: usize, smoothness: f64) {
-        let places = belief.places();
-        let place = places.of_user[user];
-        self.add(place, &places.points[place as usize], smoothness, -1.0);
+        let points = belief.points();
+        let place = points.places()[user];
+        self.add(place, points.at(place), smoothness, -1.0);
     }
 
     fn add(&mut self, place: u32, point: &[f64], smoothness: f64, sign: f64) {
@@ -157,8 +157,8 @@ impl Errors {
     /// The errors at `x`; `None` where the numbers are too large to tell.
     pub(super) fn at(&self, belief: &LastGradient, x: &[f64]) -> Option<Reach> {
         let users = belief.users() as f64;
-        let crowd_point = &belief.places().points[self.crowd as usize];
-        let crowd_distance = if crowd_point.is_empty() { 0.0 } else { kernel::distance(crowd_point, x) };
+        let crowd_distance =
+            if self.crowd_is_gone(belief) { 0.0 } else { kernel::distance(belief.points().at(self.crowd), x) };
         let moved = kernel::distance(x, &self.point);
         // Squares of larger distances would overflow.
         if !(self.farthest + moved < 1e140 && crowd_distance < 1e140) {
@@ -233,7 +233,7 @@ mod tests {
                 let [least, most] = reach.mean_error;
                 assert!(least <= mean && mean <= most, "{least} {mean} {most}");
                 for user in 0..users {
-                    let bound = reach.most(errors.distance_of(belief.places().of_user[user]));
+                    let bound = reach.most(errors.distance_of(belief.points().places()[user]));
                     assert!(smoothness[user] * bound >= each[user], "{bound} {}", each[user]);
                 }
                 if step % 20 == 19 {
