@@ -13,7 +13,7 @@ use crate::{
 
 /// Whether a table is so small that a scan of it is the faster way in any case.
 fn is_small(users: usize, dim: usize) -> bool {
-    users <= 128 || users * (dim + 32) <= 1 << 15
+    users <= 128 || users * (dim + 32) <= 1 << 16
 }
 
 /// `argmax_i EI_i(x_t)` with everybody's true gradients: Algorithm 1 (OGQ).
