@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sgq::{
     Choice, ChoiceError, Chosen, Format, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings,
-    SettingsError, Update,
+    SettingsError, Sight, Update,
     choice::{Search, SurrogateEi},
     update::{Saga, Sgd},
 };
@@ -281,4 +281,32 @@ fn answers_at_random() {
         (Settings::new(start, users).smoothness(smoothness).step_size(0.05), Box::new(answer))
     });
     assert!(taken > 80_000, "{taken}");
+}
+
+/// What the search has found out is not saved: a restored session finds it out anew, and asks the same users.
+#[test]
+fn a_restored_session_asks_the_same_users() {
+    let mut random = Random::new(1, "restored");
+    let (users, dim) = (500, 8);
+    let (smoothness, answer) = quadratic(&mut random, users, dim, 2.0);
+    let settings = Settings::new(start(&mut random, dim, 1.0), users)
+        .step_size(0.1 / largest(&smoothness))
+        .smoothness(smoothness)
+        .storage(Format::F32);
+    let choice = SurrogateEi::new(0.2).search(Search::Lazy);
+    let method = || Method::new("lazy", LastGradient::new(), choice.clone(), Saga);
+    let run = |interrupted: bool| -> Vec<usize> {
+        let mut session = Session::new(method(), settings.clone()).unwrap();
+        let mut asked = Vec::new();
+        while session.steps() < 600 {
+            let query = session.ask().unwrap().unwrap();
+            if interrupted && session.steps() % 97 == 13 {
+                session = Session::restore(method(), &session.snapshot().unwrap(), Sight::Blind).unwrap();
+            }
+            asked.push(query.user);
+            session.tell(query.ticket, &answer(query.user, &query.point)).unwrap();
+        }
+        asked
+    };
+    assert_eq!(run(true), run(false));
 }
