@@ -250,14 +250,17 @@ impl Lazy {
             let members = std::mem::take(&mut self.blocks).into_members();
             self.blocks = Blocks::new(members, &self.anchor, self.weights(situation));
         }
-        let found = match bounds {
+        let (mut found, rows_read) = match bounds {
             Some(bounds) => self.find(situation, bounds, &costs),
             None => (Found::Everybody { keep: true }, 0),
         };
-        if let (Found::Everybody { .. }, true) = (&found.0, self.is_laid()) {
-            self.give_up();
+        if let Found::Everybody { keep } = &mut found {
+            if self.is_laid() {
+                self.give_up();
+            }
+            *keep &= !self.account.is_resting();
         }
-        found
+        (found, rows_read)
     }
 
     fn find(&mut self, situation: &Situation<'_>, mut bounds: Bounds, costs: &Costs) -> (Found, usize) {

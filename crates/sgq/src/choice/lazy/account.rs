@@ -101,9 +101,14 @@ impl Account {
         self.rest = self.last_rest;
     }
 
+    /// Whether the next choices are left to scans.
+    pub(super) fn is_resting(&self) -> bool {
+        self.rest > 0
+    }
+
     /// Whether this choice is left to a scan.
     pub(super) fn rests(&mut self) -> bool {
-        let rests = self.rest > 0;
+        let rests = self.is_resting();
         self.rest = self.rest.saturating_sub(1);
         rests
     }
