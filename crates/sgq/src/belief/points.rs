@@ -47,12 +47,14 @@ impl Points {
                 None => return false,
             }
         }
-        let taken = |place: &u32| users_at.get(*place as usize).is_none_or(|count| *count > 0);
+        let mut free = self.free.clone();
+        free.sort_unstable();
+        let empty = (0..).zip(&users_at).filter(|(_, count)| **count == 0).map(|(place, _)| place);
         (self.place_of.len(), self.dim, self.piece_bits) == (users, dim, piece_bits(users, dim))
             && self.users_at == users_at
             && self.pieces.len() == users_at.len().div_ceil(self.places_in_piece())
             && self.pieces.iter().all(|piece| piece.len() == self.places_in_piece() * dim)
-            && !self.free.iter().any(taken)
+            && empty.eq(free)
             && (self.latest as usize) < users_at.len()
     }
 

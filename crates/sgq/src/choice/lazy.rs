@@ -211,7 +211,7 @@ impl Lazy {
         }
         if !expected {
             self.new_errors(situation);
-            self.account.spend(Costs::new(situation).refresh());
+            self.account.spend(Costs::new(situation).refresh_all());
         } else if self.errors.age > patience {
             self.refresh_errors(situation);
         }
@@ -411,6 +411,11 @@ impl Bounds {
         let [least, most] = self.reach.mean_error;
         // The sum of the absolute values of all terms, and what each can lose below the smallest numbers.
         let magnitude = gain.abs() + loss(norm) + bonus_weight * (bonus + slope * most);
+        let in_range = magnitude + bonus + slope * most < 1e300;
+        if !in_range {
+            // It may overflow where it is computed, or not.
+            return Ends([f64::NAN; 2]);
+        }
         let lost = f64::from_bits(1 << 14) * (1.0 + bonus_weight) * (1.0 + norm + error + most);
         let score = gain - loss(least_norm) + sign * (64.0 * f64::EPSILON * magnitude + lost);
         Ends([least, most].map(|mean_error| score + bonus_weight * (bonus + slope * mean_error)))

@@ -1,5 +1,7 @@
 //! The lazy search finds whom the scan finds: every choice of a million, ties included.
 
+mod scripts;
+
 use serde::{Deserialize, Serialize};
 use sgq::{
     Choice, ChoiceError, Chosen, Format, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings,

@@ -26,6 +26,7 @@ pub(super) struct Account {
 /// What things cost, in numbers that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
+    users: f64,
     dim: f64,
     points: f64,
     /// Everybody's score from scratch.
@@ -41,7 +42,7 @@ impl Costs {
     pub(super) fn new(situation: &Situation<'_>) -> Self {
         let (users, dim) = (situation.belief.users() as f64, situation.point.len() as f64);
         let points = situation.belief.distinct_points() as f64;
-        Self { dim, points, scan: (users + points) * dim + 16.0 * users, sort: 800.0 * users }
+        Self { users, dim, points, scan: (users + points) * dim + 16.0 * users, sort: 800.0 * users }
     }
 
     /// A search that looked at so many users and blocks, read so many rows here and there, and perhaps all points.
@@ -53,6 +54,11 @@ impl Costs {
     /// Computing all distances, and what follows from them.
     pub(super) fn refresh(&self) -> f64 {
         3.0 * self.points * self.dim
+    }
+
+    /// The same from nothing: everybody is looked up.
+    pub(super) fn refresh_all(&self) -> f64 {
+        self.refresh() + 40.0 * self.users
     }
 
     fn rows(&self, rows: usize) -> f64 {

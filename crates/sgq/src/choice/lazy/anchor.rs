@@ -57,13 +57,15 @@ impl Anchor {
     }
 
     pub(super) fn drift(&self, mean: &[f64], mean_norm: f64) -> Drift {
-        // Any β makes a valid bound; this is the one with the shortest r.
+        // Any β that leaves r at a right angle but for rounding, or for what is lost below the smallest numbers.
         let along = kernel::dot(&self.vector, mean) * self.inverse_norm * self.inverse_norm;
         let across = match along {
             0.0 => mean_norm,
             along => kernel::distance_from_multiple(mean, along, &self.vector),
         };
-        let rounding = 8.0 * self.rounding * (mean_norm + along.abs() * self.norm + across);
+        // Squares of numbers below 1e-162 vanish, and products of two as small as that.
+        let lost = (mean.len() as f64).sqrt() * 1e-160;
+        let rounding = 8.0 * self.rounding * (mean_norm + along.abs() * self.norm + across) + lost;
         Drift { along, across, rounding, tiny: mean.len() as f64 * f64::from_bits(4) * (1.0 + along.abs()) }
     }
 }

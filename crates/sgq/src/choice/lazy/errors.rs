@@ -32,6 +32,8 @@ pub(super) struct Errors {
     here: f64,
     /// `Σ L_i` of the others, by the exponent of `D_i`.
     by_distance: Vec<(i32, f64)>,
+    /// Whether numbers so small came in that the sums above may have lost them.
+    too_small: bool,
     /// What was ever added to the sums above: no rounding error is larger than a small part of it.
     weight_added: f64,
     sum_added: f64,
@@ -90,7 +92,7 @@ impl Errors {
         self.slope = vec![0.0; point.len()];
         self.by_distance.clear();
         (self.sum, self.here, self.weight_added, self.sum_added) = (0.0, 0.0, self.crowd_added, 0.0);
-        self.age = 0;
+        (self.age, self.too_small) = (0, false);
         for other in 0..self.others.len() {
             let user = self.others[other] as usize;
             let place = points.places()[user];
@@ -134,6 +136,8 @@ impl Errors {
         let weight = sign * smoothness;
         if place == self.crowd {
             self.crowd_weight += weight;
+            // Who joins the crowd stays in its sum when the others' are computed anew.
+            self.crowd_added += smoothness;
             return;
         }
         let distance = self.distances[place as usize];
@@ -141,9 +145,10 @@ impl Errors {
             self.here += weight;
             return;
         }
+        let per_length = weight / distance;
+        self.too_small |= smoothness > 0.0 && (distance < 1e-140 || smoothness < 1e-280 || per_length.abs() < 1e-280);
         self.sum_added += smoothness * distance;
         self.sum += weight * distance;
-        let per_length = weight / distance;
         for (slope, (a, x)) in self.slope.iter_mut().zip(self.point.iter().zip(point)) {
             *slope += per_length * (a - x);
         }
@@ -154,14 +159,14 @@ impl Errors {
         }
     }
 
-    /// The errors at `x`; `None` where the numbers are too large to tell.
+    /// The errors at `x`; `None` where the numbers are too large or too small to tell.
     pub(super) fn at(&self, belief: &LastGradient, x: &[f64]) -> Option<Reach> {
         let users = belief.users() as f64;
         let crowd_distance =
             if self.crowd_is_gone(belief) { 0.0 } else { kernel::distance(belief.points().at(self.crowd), x) };
         let moved = kernel::distance(x, &self.point);
         // Squares of larger distances would overflow.
-        if !(self.farthest + moved < 1e140 && crowd_distance < 1e140) {
+        if self.too_small || !(self.farthest + moved < 1e140 && crowd_distance < 1e140) {
             return None;
         }
         let dim = x.len() as f64;
@@ -176,7 +181,7 @@ impl Errors {
         let tiny = dim.sqrt() * 1e-160;
         let terms = users + dim + self.changes + 64.0;
         let sizes = self.sum_added + self.weight_added * (moved + crowd_distance);
-        let slack = 8.0 * f64::EPSILON * terms * sizes + self.weight_added * tiny;
+        let slack = 8.0 * f64::EPSILON * terms * sizes + self.weight_added * tiny + terms * f64::from_bits(8);
         Some(Reach {
             crowd_distance,
             moved,
