@@ -6,7 +6,7 @@ mod quadratics;
 mod side_by_side;
 
 use std::{
-    io,
+    fs, io,
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
@@ -126,12 +126,13 @@ pub enum Stage {
 /// A user's own work, computing its answer, is in none of the times.
 pub fn choose(options: &Options, control: &Control<'_>) -> Result<Measurement, ChooseError> {
     options.check()?;
-    let run = Run {
-        options,
-        control,
-        problem: HashedQuadratics::new(options.users, options.dim, options.seed),
-        choice: options.choice(),
-    };
+    if let Some(folder) = &options.dump {
+        // A folder that cannot be written to is better known before the run than after it.
+        fs::create_dir_all(folder).map_err(|error| ChooseError::Dump { folder: folder.clone(), error })?;
+    }
+    let problem = HashedQuadratics::new(options.users, options.dim, options.seed, control.interrupt);
+    let problem = problem.ok_or(ChooseError::Interrupted)?;
+    let run = Run { options, control, problem, choice: options.choice() };
     match options.method {
         StepKind::Sgq => run.measure(Sgd),
         StepKind::SagaSgq => run.measure(Saga),
@@ -211,6 +212,9 @@ pub enum ChooseError {
     /// The options make no sense.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// It was interrupted before anything was measured.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
     /// A search failed.
     #[error(transparent)]
     Choice(#[from] ChoiceError),

@@ -25,7 +25,7 @@ use crate::{
     terminal,
 };
 use asking::{Run, ask_users};
-use options::{ChosenLoss, DataOptions, FitError, MethodOptions, explore};
+use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat, explore};
 use report::{Report, SettingsReport};
 use step::{StepRule, auto_step};
 
@@ -131,6 +131,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         p: explore(&entry.recipe),
         seed: args.method.seed,
         standardised: !args.data.no_standardise,
+        table: entry.recipe.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
     let report = Report::new(&args.file, &model, entry, settings, &*session, &run, &data.user_names, card);
     let json = serde_json::to_string_pretty(&report)? + "\n";

@@ -401,10 +401,12 @@ pub enum TellError {
     AnsweredAlready { ticket: Ticket },
     #[error("the gradient of user {user} has {found} numbers, expected {expected}: one for each parameter")]
     Length { user: usize, expected: usize, found: usize },
-    #[error("coordinate {coordinate} of the gradient of user {user} is {value}: it must be finite; ask the user again")]
+    #[error(
+        "coordinate {coordinate} of the gradient of user {user} is {value:e}: it must be finite; ask the user again"
+    )]
     NotFinite { user: usize, coordinate: usize, value: f64 },
     #[error(
-        "coordinate {coordinate} of the gradient of user {user} is {value}, which is too large for a table in f32: keep the \
+        "coordinate {coordinate} of the gradient of user {user} is {value:e}, which is too large for a table in f32: keep the \
          table in f64"
     )]
     TooLargeForF32 { user: usize, coordinate: usize, value: f64 },

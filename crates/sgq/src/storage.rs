@@ -127,6 +127,10 @@ impl Storage {
     }
 
     pub(crate) fn check_sense(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        // Users are numbered in four bytes.
+        if users >= u32::MAX as usize {
+            return Err(SettingsError::TooLarge { users, dim });
+        }
         match &self.format {
             Format::Sparse { l2 } | Format::Scalars { l2, .. } if !(*l2 >= 0.0 && l2.is_finite()) => {
                 return Err(StorageError::L2(*l2).into());
@@ -157,17 +161,18 @@ impl Storage {
     /// The folder of the file to keep the table in, or none where it belongs in memory; refused where there is no room.
     pub(crate) fn find_folder(&self, users: usize, dim: usize) -> Result<Option<PathBuf>, StorageError> {
         let estimate = self.estimate(users, dim);
-        let available_in =
-            |folder: &PathBuf| fs4::available_space(folder).map_err(|error| StorageError::file(folder, error));
+        let available_in = |folder: &PathBuf| match folder.is_file() {
+            true => Err(StorageError::file(folder, "it is not a folder")),
+            false => fs4::available_space(folder).map_err(|error| StorageError::file(folder, error)),
+        };
         let disk = estimate.folder.as_ref().map(available_in).transpose()?;
-        let memory = if let Place::File(_) = self.place { None } else { room::memory(estimate.table) };
-        let room = if disk.is_some() { disk } else { memory };
-        match room {
-            Some(room) if estimate.table > room => {
-                Err(StorageError::DoesNotFit { estimate: estimate.into(), memory, disk })
-            }
-            _ => Ok(estimate.folder),
+        let in_memory = estimate.besides.saturating_add(if disk.is_some() { 0 } else { estimate.table });
+        let memory = room::memory(in_memory.max(estimate.table));
+        let exceeds = |needed: u64, room: Option<u64>| room.is_some_and(|room| needed > room);
+        if exceeds(estimate.table, disk) || exceeds(in_memory, memory) {
+            return Err(StorageError::DoesNotFit { estimate: estimate.into(), memory, disk });
         }
+        Ok(estimate.folder)
     }
 
     /// The memory was there a moment ago.

@@ -1,5 +1,7 @@
 //! Users who are worked out when they are asked: n×d numbers that are never in memory.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rayon::prelude::*;
 use sgq::{Oracle, random::derive_seed};
 
@@ -30,8 +32,8 @@ const MAXIMUM: u16 = 1020;
 const BLOCK: usize = 1024;
 
 impl HashedQuadratics {
-    /// The problem of a seed; one pass over all users, on all threads, finds its constants.
-    pub fn new(users: usize, dim: usize, seed: u64) -> Self {
+    /// The problem of a seed; one pass over all users, on all threads, finds its constants. `None` if that was interrupted.
+    pub fn new(users: usize, dim: usize, seed: u64, interrupt: &AtomicBool) -> Option<Self> {
         let slope = |j: usize| 10f64.powf(-(j as f64) / (dim.max(2) - 1) as f64);
         let spread = |sum: u16| (0.5 * normal(sum)).exp();
         let mut problem = Self {
@@ -44,8 +46,10 @@ impl HashedQuadratics {
             mean_curvature: vec![0.0; dim],
             minimiser: vec![0.0; dim],
         };
+        let blocks = (0..users.div_ceil(BLOCK)).into_par_iter();
+        let goes_on = || !interrupt.load(Ordering::Relaxed);
         let blocks: Vec<Block> =
-            (0..users.div_ceil(BLOCK)).into_par_iter().map(|block| problem.constants(block)).collect();
+            blocks.map(|block| goes_on().then(|| problem.constants(block))).collect::<Option<_>>()?;
         for block in blocks {
             problem.smoothness.extend(block.smoothness);
             let sums = problem.mean_curvature.iter_mut().zip(&mut problem.minimiser);
@@ -58,7 +62,7 @@ impl HashedQuadratics {
             *minimiser /= *curvature;
             *curvature /= users as f64;
         }
-        problem
+        Some(problem)
     }
 
     fn constants(&self, block: usize) -> Block {
@@ -137,11 +141,15 @@ impl Oracle for HashedQuadratics {
 mod tests {
     use super::*;
 
+    fn quadratics(users: usize, dim: usize, seed: u64) -> HashedQuadratics {
+        HashedQuadratics::new(users, dim, seed, &AtomicBool::new(false)).unwrap()
+    }
+
     /// Against gradients alone: the constants are those of the functions behind them.
     #[test]
     fn constants_are_those_of_the_gradients() {
         let (users, dim) = (BLOCK + 300, 3);
-        let problem = HashedQuadratics::new(users, dim, 5);
+        let problem = quadratics(users, dim, 5);
         let gradient = |user: usize, point: &[f64]| {
             let mut gradient = vec![0.0; dim];
             problem.gradient(user, point, &mut gradient);
@@ -169,16 +177,16 @@ mod tests {
 
     #[test]
     fn users_differ_as_normal_numbers_do() {
-        let problem = HashedQuadratics::new(1, 100_000, 1);
+        let problem = quadratics(1, 100_000, 1);
         let centers: Vec<f64> = problem.coordinates(0).map(|(_, center)| center).collect();
         let count = centers.len() as f64;
         let mean = centers.iter().sum::<f64>() / count;
         let variance = centers.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / count;
         // Five standard errors of a mean and of a variance.
         assert!(mean.abs() < 5.0 / count.sqrt() && (variance - 1.0).abs() < 5.0 * (2.0 / count).sqrt());
-        let other = HashedQuadratics::new(2, 3, 1);
+        let other = quadratics(2, 3, 1);
         let user = |user: usize| other.coordinates(user).collect::<Vec<_>>();
         assert_ne!(user(0), user(1));
-        assert_ne!(user(0), HashedQuadratics::new(1, 3, 2).coordinates(0).collect::<Vec<_>>());
+        assert_ne!(user(0), quadratics(1, 3, 2).coordinates(0).collect::<Vec<_>>());
     }
 }

@@ -60,7 +60,7 @@ fn a_wrong_search_is_found_out() {
     let run = Run {
         options: &options,
         control: &control(&interrupt),
-        problem: HashedQuadratics::new(options.users, options.dim, options.seed),
+        problem: HashedQuadratics::new(options.users, options.dim, options.seed, &AtomicBool::new(false)).unwrap(),
         choice: SideBySide::new(other, SurrogateEi::new(0.0), 1),
     };
     let it = run.measure(Sgd).unwrap();
@@ -99,7 +99,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_computed() {
         (Options { explore: f64::NAN, ..options() }, "the exploration probability p is NaN"),
         (Options { bonus_weight: -1.0, ..options() }, "the bonus weight is -1"),
         (Options { step_size: Some(f64::NAN), ..options() }, "the step size is NaN"),
-        (Options { users: usize::MAX / 2, dim: 1000, ..options() }, "does not fit"),
+        (Options { users: usize::MAX / 2, dim: 1000, ..options() }, "more than this machine can address"),
     ] {
         let message = wrong.check().unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use sgq::{Format, Storage, storage::readable_bytes};
 use sgq_bench::{
     certify::short,
-    choose::{Control, EndedEarly, Measurement, Options, Stage, StepKind, choose},
+    choose::{ChooseError, Control, EndedEarly, Measurement, Options, Stage, StepKind, choose},
 };
 
 use crate::{Outcome, experiments::interrupt_flag, terminal};
@@ -138,7 +138,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     };
     let measured = choose(&options, &Control { interrupt, on_answer: &on_answer });
     steps.get().unwrap_or(&sweep).abandon();
-    let measured = measured?;
+    let measured = match measured {
+        Err(error @ ChooseError::Interrupted) => {
+            terminal::complain(&error.to_string());
+            return Ok(Outcome::Interrupted);
+        }
+        measured => measured?,
+    };
     if args.json {
         terminal::say(&serde_json::to_string_pretty(&measured)?)?;
     } else if !args.quiet && measured.steps > 0 {

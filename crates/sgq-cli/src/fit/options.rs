@@ -83,8 +83,9 @@ pub struct MethodOptions {
 }
 
 /// What is kept of each last gradient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[value(rename_all = "lower")]
+#[serde(rename_all = "lowercase")]
 pub enum TableFormat {
     F64,
     F32,

@@ -7,7 +7,10 @@ use sgq::{AskTell, catalog::MethodEntry};
 use sgq_bench::certify::short;
 use sgq_data::{Card, Counts};
 
-use super::{asking::Run, options::ChosenLoss};
+use super::{
+    asking::Run,
+    options::{ChosenLoss, TableFormat},
+};
 use crate::model::Model;
 
 /// How many of the most asked users are shown.
@@ -41,6 +44,8 @@ pub struct SettingsReport {
     pub p: Option<f64>,
     pub seed: u64,
     pub standardised: bool,
+    /// How the table of last gradients was kept; none where the method keeps no table.
+    pub table: Option<TableFormat>,
 }
 
 #[derive(Serialize)]

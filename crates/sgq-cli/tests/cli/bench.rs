@@ -120,7 +120,7 @@ fn what_makes_no_sense_is_refused() {
         ("--step-size", "NaN", "the step size is NaN: it must be positive and finite"),
         ("--step-size", "-0.1", "the step size is -0.1: it must be positive and finite"),
         ("--step-size", "inf", "the step size is inf: it must be positive and finite"),
-        ("--users", "18446744073709551615", "does not fit"),
+        ("--users", "18446744073709551615", "more than this machine can address"),
         ("--method", "sgd", "invalid value 'sgd' for '--method <METHOD>'"),
     ] {
         let message = refuses(place.path(), &["bench", "choose", option, value]);

@@ -16,7 +16,16 @@ use anchor::{Anchor, Drift};
 use blocks::{BRANCHES, Blocks, Extent, Member};
 use errors::{Errors, Reach};
 
+/// Where distances change so fast that they would have to be computed anew within so many steps, that does not pay: the mean
+/// error is then computed as a scan does it.
+const LASTING: usize = 8;
+
 /// What is kept between two searches. All of it follows from the belief; none of it changes what is found.
+///
+/// A choice [catches up](Self::catch_up) with the answers since the last one, [searches](Self::search), and says [whom it will
+/// ask](Self::will_ask). That user is left out of the sum of errors at once, because its last point is gone when its answer
+/// comes; the answer is [noted](Self::observe), and the user put back at its new place when the next choice catches up. Whenever
+/// somebody else answered than was expected, the sum is computed anew.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lazy {
     anchor: Anchor,
@@ -214,6 +223,7 @@ impl Lazy {
             self.account.spend(Costs::new(situation).refresh_all());
         } else if self.errors.age > patience {
             self.refresh_errors(situation);
+            self.account.spend(Costs::new(situation).refresh());
         }
         self.answers = belief.answers();
     }
@@ -287,7 +297,7 @@ impl Lazy {
                     floor = floor.or_higher(bounds.floor(&finalist));
                     self.finalists.push(finalist);
                     if self.finalists.len() > belief.users() / 4 {
-                        self.account.book(costs, looks, 2.0 * costs.search(looks, self.finalists.len(), false), 0);
+                        self.account.book(costs, looks, 2.0 * costs.search(looks, self.finalists.len()), 0);
                         return (Found::Everybody { keep: true }, self.finalists.len());
                     }
                 }
@@ -311,8 +321,8 @@ impl Lazy {
         bounds.judge(&mut self.finalists);
         let rows_wasted = rows_read - self.finalists.len();
         let mut found = decide(&self.finalists);
-        let undecided = matches!(found, Found::Among(_));
-        if undecided {
+        let mut cost = costs.search(looks, rows_read);
+        if matches!(found, Found::Among(_)) && self.errors.age > LASTING {
             // Not for want of a row: the mean error is not known well enough.
             self.refresh_errors(situation);
             if let Some(reach) = self.errors.at(belief, situation.point) {
@@ -320,8 +330,12 @@ impl Lazy {
                 bounds.judge(&mut self.finalists);
             }
             found = decide(&self.finalists);
+            cost += costs.refresh();
         }
-        self.account.book(costs, looks, costs.search(looks, rows_read, undecided), rows_wasted);
+        if matches!(found, Found::Among(_)) {
+            cost += costs.mean_error();
+        }
+        self.account.book(costs, looks, cost, rows_wasted);
         (found, rows_read)
     }
 }

@@ -26,7 +26,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// They grow by some ten bytes with each query: an answer told twice is recognised for ever. Only a part of one's own
+    /// They are made in memory, and are about as large as the method's table, also where that is in a file. They grow by some ten
+    /// bytes with each query: an answer told twice is recognised for ever. Only a part of one's own
     /// that cannot be serialised makes this fail.
     pub fn snapshot(&self) -> Result<Vec<u8>, SnapshotError> {
         // The header is filled in at the end: a second copy of the body could be gigabytes.

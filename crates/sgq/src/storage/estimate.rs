@@ -55,8 +55,8 @@ impl Estimate {
     /// What to do where it does not fit.
     pub(super) fn advice(&self) -> &'static str {
         match self.kind {
-            Kind::F64 => "keep it in f32, give a folder with enough room for a file, or take fewer parameters",
-            Kind::F32 => "give a folder with enough room for a file, or take fewer parameters",
+            Kind::F64 => "keep it in f32, give a folder with enough room for a file, or take fewer users or parameters",
+            Kind::F32 => "give a folder with enough room for a file, or take fewer users or parameters",
             Kind::Sparse | Kind::Scalars => "free some memory",
         }
     }
@@ -68,6 +68,9 @@ impl fmt::Display for Estimate {
         match &self.folder {
             None => f.write_str(" in memory")?,
             Some(folder) => write!(f, " in a file in {}", folder.display())?,
+        }
+        if self.besides > self.table / 2 && self.besides > 1_000_000 {
+            write!(f, " and {} besides", readable_bytes(self.besides))?;
         }
         if self.kind == Kind::Sparse {
             f.write_str(", and 12 bytes for each number that is not zero")?;

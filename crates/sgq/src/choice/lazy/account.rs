@@ -10,6 +10,7 @@ use super::Situation;
 /// What is saved by searches, after an anchor that made them possible.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Account {
+    /// Of late: what was saved long ago is no reason to go on losing.
     saved: f64,
     /// What was spent on rows that a new anchor would have ruled out.
     wasted: f64,
@@ -23,7 +24,8 @@ pub(super) struct Account {
     last_rest: usize,
 }
 
-/// What things cost, in numbers that are read one after the other.
+/// What things cost, in numbers that are read one after the other. The factors are from profiles; a factor of two in any of
+/// them makes a search give up a little sooner or later, and no other difference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     users: f64,
@@ -45,15 +47,19 @@ impl Costs {
         Self { users, dim, points, scan: (users + points) * dim + 16.0 * users, sort: 800.0 * users }
     }
 
-    /// A search that looked at so many users and blocks, read so many rows here and there, and perhaps all points.
-    pub(super) fn search(&self, looks: usize, rows: usize, refreshed: bool) -> f64 {
-        let refresh = if refreshed { self.refresh() } else { 0.0 };
-        24.0 * self.dim + LOOK * looks as f64 + self.rows(rows) + refresh
+    /// A search that looked at so many users and blocks, and read so many rows here and there.
+    pub(super) fn search(&self, looks: usize, rows: usize) -> f64 {
+        24.0 * self.dim + LOOK * looks as f64 + self.rows(rows)
     }
 
     /// Computing all distances, and what follows from them.
     pub(super) fn refresh(&self) -> f64 {
-        3.0 * self.points * self.dim
+        self.points * (5.0 * self.dim + 100.0)
+    }
+
+    /// Computing the mean error as a scan does.
+    pub(super) fn mean_error(&self) -> f64 {
+        2.0 * self.points * self.dim + 20.0 * self.users
     }
 
     /// The same from nothing: everybody is looked up.
@@ -75,7 +81,7 @@ impl Account {
 
     /// Books a search, and the rows it read for nothing.
     pub(super) fn book(&mut self, costs: &Costs, looks: usize, cost: f64, rows_wasted: usize) {
-        self.saved += costs.scan - cost;
+        self.saved = (self.saved + costs.scan - cost).min(8.0 * costs.scan);
         self.wasted += costs.rows(rows_wasted);
         self.looked += LOOK * looks as f64;
     }
@@ -98,7 +104,7 @@ impl Account {
 
     /// Whether the anchor is to be given up: it never paid, or a new one would pay more.
     pub(super) fn is_exhausted(&self, costs: &Costs) -> bool {
-        self.saved < -2.0 * costs.sort - 8.0 * costs.scan || self.wasted > costs.scan + costs.sort
+        self.saved < -costs.sort - 8.0 * costs.scan || self.wasted > costs.scan + costs.sort
     }
 
     /// Closes it. An anchor that did not pay is not worth laying again at once.
