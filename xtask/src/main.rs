@@ -1,5 +1,7 @@
 //! The project's own tasks: `cargo xtask test` runs every check that a change must pass.
 
+mod python;
+
 use std::{
     env,
     process::{Command, ExitCode},
@@ -19,7 +21,9 @@ fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
         _ => {
-            eprintln!("usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests");
+            eprintln!(
+                "usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests, the Python package"
+            );
             ExitCode::from(2)
         }
     }
@@ -45,5 +49,12 @@ fn test() -> ExitCode {
             }
         }
     }
+    println!("── python: the package in target/python");
+    let started = Instant::now();
+    if let Err(message) = python::test() {
+        eprintln!("── python: FAILED: {message}");
+        return ExitCode::FAILURE;
+    }
+    println!("── python: passed in {:.0} s", started.elapsed().as_secs_f64());
     ExitCode::SUCCESS
 }

@@ -14,9 +14,9 @@ use crate::{
 /// What belief, choice and update have in common: all of their state can be saved and restored.
 ///
 /// Any type that derives serde's two traits is a `Part`.
-pub trait Part: Clone + Debug + Serialize + DeserializeOwned + Send {}
+pub trait Part: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {}
 
-impl<T: Clone + Debug + Serialize + DeserializeOwned + Send> Part for T {}
+impl<T: Clone + Debug + Serialize + DeserializeOwned + Send + Sync> Part for T {}
 
 /// A named composition of the three parts.
 ///

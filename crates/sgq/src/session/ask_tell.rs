@@ -5,7 +5,7 @@ use crate::{Belief, Choice, ChoiceError, Meter, Update, theory::Theorem};
 
 /// What can be done with a session of any method: see [`Session`] for each call.
 #[allow(missing_docs)] // documented on `Session`
-pub trait AskTell: Send {
+pub trait AskTell: Send + Sync {
     fn ask(&mut self) -> Result<Option<Query>, ChoiceError>;
     fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError>;
     fn name(&self) -> &str;

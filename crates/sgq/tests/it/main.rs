@@ -18,3 +18,4 @@ mod regression;
 mod regression_reference;
 mod storage;
 mod theory;
+mod trajectories;

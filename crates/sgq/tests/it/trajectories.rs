@@ -1,0 +1,33 @@
+//! Whom every method asks and where it ends up, to the bit: the same in Rust and in Python, whose tests read the same file.
+
+use std::fmt::Write;
+
+use sgq::{Settings, Sight, catalog::METHODS};
+
+const FIXTURE: &str = include_str!("../fixtures/trajectories.tsv");
+const CENTERS: [[f64; 2]; 4] = [[2.0, 0.5], [1.0, -1.5], [-1.0, 0.25], [-2.0, 3.0]];
+const CURVATURES: [f64; 4] = [1.0, 2.0, 0.5, 3.0];
+
+/// One line a method: its name, the users asked, and the last point in hexadecimal. To write the file anew, run this test with
+/// `--nocapture` and take what it prints.
+#[test]
+fn every_method_goes_the_same_way_everywhere() {
+    let mut found = String::new();
+    for entry in METHODS {
+        let settings =
+            Settings::new(vec![5.0, -3.0], 4).smoothness(CURVATURES.to_vec()).step_size(0.05).budget(60).seed(7);
+        // Methods that see more than answers cannot run on answers alone.
+        let Ok(mut session) = entry.recipe.open(entry.name, settings, Sight::Blind) else { continue };
+        let mut users = Vec::new();
+        while let Some(query) = session.ask().unwrap() {
+            let (center, curvature) = (CENTERS[query.user], CURVATURES[query.user]);
+            let gradient = [0, 1].map(|k| curvature * (query.point[k] - center[k]));
+            users.push(query.user.to_string());
+            session.tell(query.ticket, &gradient).unwrap();
+        }
+        let point: Vec<_> = session.point().iter().map(|x| format!("{:016x}", x.to_bits())).collect();
+        writeln!(found, "{}\t{}\t{}", entry.name, users.concat(), point.join(" ")).unwrap();
+    }
+    print!("{found}");
+    assert_eq!(found, FIXTURE);
+}

@@ -1,0 +1,13 @@
+"""Whom to ask next, when every gradient must be asked for and each answer is expensive.
+
+>>> import sgq
+>>> clinics = [lambda x, b=b: 2.0 * (x - b) for b in (2.0, 1.0, -1.0, -2.0)]
+>>> result = sgq.minimize(clinics, [5.0], smoothness=2.0, step_size=0.015, budget=60)
+>>> result.queries, bool(abs(result.x[0]) < 0.5)
+(60, True)
+"""
+
+from ._minimize import OptimizeResult, User, minimize
+from ._sgq import Query, Session, __version__, methods
+
+__all__ = ["OptimizeResult", "Query", "Session", "User", "__version__", "methods", "minimize"]

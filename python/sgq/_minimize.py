@@ -1,0 +1,130 @@
+"""A whole run in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._sgq import Session
+
+Vector = NDArray[np.float64]
+
+
+@runtime_checkable
+class User(Protocol):
+    """A user with a gradient. It may also have `value(x)`, its loss, and `smoothness`, its constant `L_i`."""
+
+    def gradient(self, x: Vector, /) -> ArrayLike: ...
+
+
+class OptimizeResult(dict[str, Any]):
+    """The outcome of a run, with scipy's names: `result.x` is `result["x"]`.
+
+    x: the point reached.
+    fun: the objective there, where all users have a `value`; else None. Not billed.
+    success: whether the run did not diverge.
+    status: why it stopped, in a word; message: in a sentence.
+    nit: steps; queries: all that was paid for; queries_per_user: user by user; cost: what that came to.
+    history: a dict of arrays, one entry for each query: "user", "explored" (−1 where it does not apply), "step".
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:>{width}}: {value!r}" for name, value in self.items() if name != "history")
+
+
+def minimize(
+    users: Sequence[Callable[[Vector], ArrayLike] | User],
+    x0: ArrayLike,
+    method: str = "sgq",
+    *,
+    smoothness: ArrayLike | None = None,
+    step_size: float | Literal["auto", "theory"] = "auto",
+    budget: int | None = None,
+    seed: int = 0,
+    callback: Callable[[Session], Any] | None = None,
+    session: Session | None = None,
+    **options: Any,
+) -> OptimizeResult:
+    """Minimises the mean of the users' functions, asking one user at a time for its gradient.
+
+    `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
+    `smoothness`). `callback` is called with the session after every answer; a true value ends the run. All other
+    settings are those of `Session`. Without a budget there are 500 queries, or 10 for each user if that is more.
+
+    Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
+    included, with the session as its attribute `session`. Give that as `session=` to go on from there.
+
+    >>> import sgq
+    >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]
+    >>> result = sgq.minimize(users, [4.0], "saga", smoothness=1.0, budget=200)
+    >>> result.x.round(6).tolist(), result.queries, result.status
+    ([-1.0], 200, 'budget')
+    """
+    if session is None:
+        if smoothness is None:
+            constants = [getattr(user, "smoothness", None) for user in users]
+            if constants and all(constant is not None for constant in constants):
+                smoothness = np.array(constants, dtype=float)
+        if budget is None:
+            budget = max(500, 10 * len(users))
+        session = Session(
+            method,
+            x0=x0,
+            users=len(users),
+            smoothness=smoothness,
+            step_size=step_size,
+            budget=budget,
+            seed=seed,
+            **options,
+        )
+    gradients = [_gradient_of(user, number) for number, user in enumerate(users)]
+    asked: list[int] = []
+    explored: list[int] = []
+    steps: list[int] = []
+    message = None
+    try:
+        while (query := session.ask()) is not None:
+            session.tell(query.ticket, gradients[query.user](query.point))
+            asked.append(query.user)
+            explored.append(-1 if query.explored is None else int(query.explored))
+            steps.append(session.steps)
+            if callback is not None and callback(session):
+                message = "the callback ended the run"
+                break
+    except BaseException as error:
+        error.session = session  # type: ignore[attr-defined]
+        raise
+    point = session.point
+    values = [getattr(user, "value", None) for user in users]
+    fun = float(np.mean([value(point) for value in values])) if all(map(callable, values)) else None  # type: ignore[misc]
+    return OptimizeResult(
+        x=point,
+        fun=fun,
+        success=session.stop_reason != "diverged",
+        status="callback" if message else session.stop_reason,
+        message=message or session.message,
+        nit=session.steps,
+        queries=session.queries,
+        queries_per_user=session.queries_per_user,
+        cost=session.cost,
+        session=session,
+        history={"user": np.array(asked), "explored": np.array(explored), "step": np.array(steps)},
+    )
+
+
+def _gradient_of(user: Callable[[Vector], ArrayLike] | User, number: int) -> Callable[[Vector], ArrayLike]:
+    if isinstance(user, User):
+        return user.gradient
+    if callable(user):
+        return user
+    raise TypeError(f"user {number} is {user!r}: it must be a function from a point to a gradient, or have a method gradient")

@@ -1,0 +1,63 @@
+//! Numbers from Python: numpy arrays as they are, everything else through `numpy.asarray`.
+
+use std::borrow::Cow;
+
+use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+
+/// A vector of numbers. An array of 64-bit numbers in one piece is borrowed, anything else copied.
+pub enum Vector<'py> {
+    Borrowed(PyReadonlyArray1<'py, f64>),
+    Copied(Vec<f64>),
+}
+
+impl Vector<'_> {
+    pub fn as_slice(&self) -> PyResult<Cow<'_, [f64]>> {
+        match self {
+            Self::Borrowed(array) => Ok(match array.as_slice() {
+                Ok(slice) => Cow::Borrowed(slice),
+                Err(_) => array.as_array().iter().copied().collect(),
+            }),
+            Self::Copied(numbers) => Ok(Cow::Borrowed(numbers)),
+        }
+    }
+}
+
+/// Reads a vector; `what` names it in errors.
+pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py>> {
+    if let Ok(array) = value.extract::<PyReadonlyArray1<'py, f64>>() {
+        return Ok(Vector::Borrowed(array));
+    }
+    if value.is_none() {
+        return Err(PyTypeError::new_err(format!("{what} is None: return an array of numbers")));
+    }
+    let py = value.py();
+    let numpy = py.import("numpy")?;
+    // A tensor that is part of a graph, or on another device, says itself what to do.
+    let value = match value.hasattr("__array__")? || !value.hasattr("__dlpack__")? {
+        true => value.clone(),
+        false => numpy.call_method1("from_dlpack", (value,))?,
+    };
+    let array = numpy.call_method1("asarray", (value,))?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !matches!(kind.as_str(), "f" | "i" | "u" | "b") {
+        let dtype = array.getattr("dtype")?;
+        return Err(PyTypeError::new_err(format!("{what} has the type {dtype}: it must be an array of real numbers")));
+    }
+    let untyped = array.cast::<PyUntypedArray>()?;
+    if untyped.ndim() != 1 {
+        let shape = untyped.shape();
+        return Err(PyValueError::new_err(format!(
+            "{what} has the shape {shape:?}: it must have one dimension, with one number for each parameter"
+        )));
+    }
+    let options = PyDict::new(py);
+    options.set_item("dtype", "float64")?;
+    let array = numpy.call_method("ascontiguousarray", (array,), Some(&options))?;
+    let array: PyReadonlyArray1<'py, f64> = array.extract()?;
+    Ok(Vector::Copied(array.as_array().iter().copied().collect()))
+}

@@ -1,0 +1,30 @@
+//! Which Python exception each error of the library becomes.
+
+use pyo3::{
+    PyErr,
+    exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
+};
+use sgq::{ChoiceError, SettingsError, TellError, session::RestoreError, storage::StorageError};
+
+pub fn settings(error: SettingsError) -> PyErr {
+    match error {
+        SettingsError::Storage(StorageError::DoesNotFit { .. }) => PyMemoryError::new_err(error.to_string()),
+        SettingsError::Storage(StorageError::File { .. }) => PyOSError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn tell(error: TellError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+pub fn choice(error: ChoiceError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
+
+pub fn restore(error: RestoreError) -> PyErr {
+    match error {
+        RestoreError::Settings(error) => settings(error),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}

@@ -1,0 +1,86 @@
+"""Whole runs in one call."""
+
+import numpy as np
+import pytest
+
+import sgq
+
+CENTERS = [2.0, 1.0, -1.0, -2.0]
+USERS = [lambda x, b=b: 2.0 * (x - b) for b in CENTERS]
+SETTINGS = {"smoothness": 2.0, "step_size": 0.015, "budget": 60, "seed": 7}
+
+
+class Clinic:
+    smoothness = 2.0
+
+    def __init__(self, center):
+        self.center = center
+
+    def gradient(self, x):
+        return 2.0 * (x - self.center)
+
+    def value(self, x):
+        return float(((x - self.center) ** 2).sum())
+
+
+def test_functions_and_objects_give_the_same_run():
+    by_functions = sgq.minimize(USERS, [5.0], **SETTINGS)
+    clinics = [Clinic(center) for center in CENTERS]
+    by_objects = sgq.minimize(clinics, [5.0], step_size=0.015, budget=60, seed=7)
+    assert by_functions.x.tobytes() == by_objects.x.tobytes()
+    assert (by_functions.history["user"] == by_objects.history["user"]).all()
+    assert by_functions.fun is None
+    assert by_objects.fun == pytest.approx(np.mean([c.value(by_objects.x) for c in clinics]))
+
+
+def test_a_result_speaks_as_scipy_does():
+    result = sgq.minimize(USERS, [5.0], **SETTINGS)
+    assert result.success and result["nit"] == result.nit == 56 and result.queries == 60
+    assert result.queries_per_user.sum() == 60 == len(result.history["user"])
+    assert "budget" in result.message and "queries: 60" in repr(result)
+    with pytest.raises(AttributeError):
+        result.nothing
+
+
+def test_an_exception_passes_through_and_nothing_is_lost():
+    class Offline(Exception):
+        pass
+
+    calls = []
+
+    def flaky(x):
+        calls.append(1)
+        if len(calls) == 3:
+            raise Offline
+        return 2.0 * (x - 2.0)
+
+    users = [flaky, *USERS[1:]]
+    with pytest.raises(Offline) as caught:
+        sgq.minimize(users, [5.0], **SETTINGS)
+    session = caught.value.session
+    paid = session.queries
+    assert 0 < paid < 60
+    result = sgq.minimize(users, [5.0], session=session)
+    assert result.queries == 60
+    assert result.x.tobytes() == sgq.minimize(USERS, [5.0], **SETTINGS).x.tobytes()
+
+
+def test_a_callback_can_end_the_run():
+    result = sgq.minimize(USERS, [5.0], callback=lambda session: session.queries == 17, **SETTINGS)
+    assert (result.queries, result.status) == (17, "callback")
+
+
+def test_divergence_is_no_success():
+    result = sgq.minimize(USERS, [5.0], "sgd", step_size=50.0, budget=1000)
+    assert not result.success and result.status == "diverged"
+
+
+@pytest.mark.parametrize("users", [[], ["nobody"], [None]])
+def test_users_that_are_none(users):
+    with pytest.raises((TypeError, ValueError), match="user"):
+        sgq.minimize(users, [5.0], **SETTINGS)
+
+
+def test_a_user_that_returns_nothing():
+    with pytest.raises(TypeError, match="is None"):
+        sgq.minimize([lambda x: None], [5.0], **SETTINGS)

@@ -1,0 +1,192 @@
+"""Sessions from Python: the protocol, what goes in and out, and everything that can go wrong."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import sgq
+
+CENTERS = np.array([2.0, 1.0, -1.0, -2.0])
+
+
+def clinic(user, x):
+    return 2.0 * (np.asarray(x) - CENTERS[user])
+
+
+def new(method="sgq", **settings):
+    settings = {"x0": [5.0], "users": 4, "smoothness": 2.0, "step_size": 0.015, "budget": 60, "seed": 7, **settings}
+    return sgq.Session(method, **settings)
+
+
+def drive(session, steps=10**9):
+    asked = []
+    for query in session:
+        if len(asked) == steps:
+            break
+        session.tell(query.ticket, clinic(query.user, query.point))
+        asked.append((query.user, query.explored, query.point.tobytes()))
+    return asked
+
+
+def test_a_session_asks_until_its_budget_is_spent():
+    session = new()
+    assert len(drive(session)) == 60
+    assert session.ask() is None
+    assert (session.queries, session.stop_reason, session.steps) == (60, "budget", 56)
+    assert session.queries_per_user.sum() == 60
+    assert "60 queries is spent" in session.message
+    assert abs(session.point[0]) < 0.5
+
+
+@pytest.mark.parametrize("name", [name for name, *_ in sgq.methods()])
+def test_every_method_runs_unless_it_sees_more_than_answers(name):
+    if name in {"power-of-choice", "oort", "ogq", "ciag"}:
+        with pytest.raises(ValueError, match="simulate it against a problem"):
+            new(name)
+    else:
+        assert len(drive(new(name))) >= 60
+
+
+@pytest.mark.parametrize("name", ["sgd", "sgq", "saga", "svrg", "saga-sgq", "grab", "iqn"])
+def test_a_stored_session_goes_on_bit_for_bit(name):
+    whole = drive(new(name))
+    session = new(name)
+    begun = drive(session, 23)
+    for later in (
+        sgq.Session.from_state_dict(session.state_dict()),
+        pickle.loads(pickle.dumps(session)),
+    ):
+        assert begun + drive(later) == whole
+    other = new("sgd")
+    other.load_state_dict(session.state_dict())
+    assert other.method == name and begun + drive(other) == whole
+
+
+def test_answers_can_be_anything_that_holds_numbers():
+    class Array:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([3.0], dtype=dtype)
+
+    class Tensor:
+        def __init__(self):
+            self.numbers = np.array([3.0])
+
+        def __dlpack__(self, **options):
+            return self.numbers.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.numbers.__dlpack_device__()
+
+    answers = [
+        np.array([3.0]),
+        np.array([3.0], dtype=np.float32),
+        np.array([3], dtype=np.int8),
+        np.array([0.0, 3.0, 0.0, 3.0])[1::2][:1],
+        np.array([9.0, 3.0])[::-1][:1],
+        [3.0],
+        (3,),
+        Array(),
+        Tensor(),
+    ]
+    points = set()
+    for answer in answers:
+        session = new("sgd", smoothness=None)
+        session.tell(session.ask().ticket, answer)
+        points.add(session.point[0])
+    assert points == {5.0 - 0.015 * 3.0}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (None, TypeError, "is None"),
+        ("3.0", TypeError, "real numbers"),
+        (np.array([object()]), TypeError, "real numbers"),
+        ([1j], TypeError, "real numbers"),
+        ([[3.0]], ValueError, "one dimension"),
+        (3.0, ValueError, "one dimension"),
+        ([1.0, 2.0], ValueError, "has 2 numbers, expected 1"),
+        ([], ValueError, "has 0 numbers, expected 1"),
+        ([np.nan], ValueError, "it must be finite"),
+        ([np.inf], ValueError, "it must be finite"),
+    ],
+)
+def test_a_wrong_answer_costs_nothing_and_leaves_the_question_open(answer, kind, words):
+    session = new()
+    query = session.ask()
+    with pytest.raises(kind, match=words):
+        session.tell(query.ticket, answer)
+    assert session.queries == 0 and session.ask().ticket == query.ticket
+    session.tell(query.ticket, [3.0])
+    assert session.queries == 1
+
+
+def test_tickets_belong_to_their_session():
+    one, other = new(), new()
+    query = one.ask()
+    other.ask()
+    with pytest.raises(ValueError, match="another session"):
+        other.tell(query.ticket, [3.0])
+    one.tell(query.ticket, [3.0])
+    one.tell(query.ticket, [3.0])
+    assert one.queries == 1
+    with pytest.raises(ValueError, match="already has another answer"):
+        one.tell(query.ticket, [4.0])
+    with pytest.raises(ValueError, match="no question with ticket"):
+        one.tell((query.ticket[0], 99), [4.0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"users": 0}, ValueError, "user"),
+        ({"x0": []}, ValueError, "coordinate"),
+        ({"x0": [np.nan]}, ValueError, "finite"),
+        ({"x0": None}, TypeError, "x0 is None"),
+        ({"x0": [[1.0]]}, ValueError, "one dimension"),
+        ({"smoothness": [1.0, 2.0]}, ValueError, "smoothness"),
+        ({"smoothness": None}, ValueError, "smoothness"),
+        ({"smoothness": None, "step_size": "auto"}, ValueError, "give smoothness"),
+        ({"step_size": "fast"}, ValueError, "auto"),
+        ({"step_size": -1.0}, ValueError, "positive"),
+        ({"step_size": [1.0]}, TypeError, "it must be a number"),
+        ({"method": "sqg"}, ValueError, "there is no method"),
+        ({"method": "ogq"}, ValueError, "oracle"),
+        ({"p": 1.5}, ValueError, "1.5"),
+        ({"p": "much"}, TypeError, "a number"),
+        ({"explore": 0.3}, TypeError, "no setting"),
+        ({"method": "sgd", "p": 0.3}, TypeError, "no settings"),
+        ({"table": "f16"}, ValueError, "f32"),
+        ({"table_folder": "/does/not/exist"}, OSError, "folder"),
+        ({"users": 10**9, "x0": np.zeros(10**6), "smoothness": None, "method": "saga"}, MemoryError, "does not fit"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, kind, words):
+    settings = dict(settings)
+    with pytest.raises(kind, match=words):
+        new(settings.pop("method", "sgq"), **settings)
+
+
+@pytest.mark.parametrize("state", [{}, {"method": "sgq", "options": {}, "number": 1, "snapshot": b"nonsense"}])
+def test_a_damaged_state_is_refused(state):
+    with pytest.raises(ValueError, match="state_dict|snapshot"):
+        sgq.Session.from_state_dict(state)
+
+
+def test_other_threads_go_on_while_a_user_is_chosen():
+    session = new(x0=np.zeros(200), users=3_000, smoothness=1.0, budget=3_200, p=0.0)
+    rng, ticks, done = np.random.default_rng(1), [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    for query in session:
+        session.tell(query.ticket, rng.normal(size=200))
+    done.set()
+    thread.join()
+    assert session.queries == 3_200 and ticks
