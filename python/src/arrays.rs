@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods, ndarray::ArrayView1};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -60,4 +60,14 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
     let array = numpy.call_method("ascontiguousarray", (array,), Some(&options))?;
     let array: PyReadonlyArray1<'py, f64> = array.extract()?;
     Ok(Vector::Copied(array.as_array().iter().copied().collect()))
+}
+
+/// Numbers that some Python object owns, as an array that cannot be written to.
+#[allow(unsafe_code)]
+pub fn view<'py>(numbers: &[f64], owner: Bound<'py, PyAny>) -> Bound<'py, PyArray1<f64>> {
+    // SAFETY: the array keeps its owner alive, and the owner never moves or changes the numbers: a query is frozen, and shares
+    // its point with a session that writes to a copy while anybody else holds it.
+    let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(numbers), owner) };
+    array.readwrite().make_nonwriteable();
+    array
 }

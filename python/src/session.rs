@@ -32,10 +32,10 @@ pub struct Query {
 
 #[pymethods]
 impl Query {
-    /// The point at which the user's gradient is wanted: a new array each time.
+    /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
     #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.point)
+    fn point<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<f64>> {
+        arrays::view(&slf.get().point, slf.clone().into_any())
     }
 
     fn __repr__(&self) -> String {

@@ -98,6 +98,19 @@ def test_answers_can_be_anything_that_holds_numbers():
     assert points == {5.0 - 0.015 * 3.0}
 
 
+def test_a_point_outlives_its_query_and_cannot_be_written_to():
+    session = new("sgd", smoothness=None)
+    query = session.ask()
+    point = query.point
+    with pytest.raises(ValueError, match="read-only"):
+        point += 1.0
+    session.tell(query.ticket, [3.0])
+    del query
+    for query in session:
+        session.tell(query.ticket, [1.0])
+    assert point.tolist() == [5.0]
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
