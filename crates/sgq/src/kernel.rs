@@ -223,6 +223,12 @@ pub(crate) fn distance_from_multiple(a: &[f64], factor: f64, b: &[f64]) -> f64 {
     reduce(a, b, |x, y| SquaredDifference.of_numbers(x, factor * y)).sqrt()
 }
 
+/// Whether no number is larger than `limit` in absolute value, and all are numbers. All are looked at, many at a time: to
+/// stop at the first would take longer.
+pub(crate) fn all_within(numbers: &[f64], limit: f64) -> bool {
+    numbers.iter().fold(true, |within, number| within & (number.abs() <= limit))
+}
+
 /// `y += factor · x`.
 pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     debug_assert_eq!(y.len(), x.len());
@@ -302,6 +308,19 @@ mod tests {
                 let columns: Vec<u32> = (0..length as u32).filter(|i| row[*i as usize] != 0.0).collect();
                 let values: Vec<f64> = columns.iter().map(|i| row[*i as usize]).collect();
                 assert_eq!(dot_sparse(&columns, &values, &vector).to_bits(), dot(&row, &vector).to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn limits_hold_for_every_number() {
+        assert!(all_within(&[1.0, -2.0, 0.0], 2.0) && all_within(&[], 0.0));
+        for wrong in [2.1, -2.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            for position in 0..20 {
+                let mut numbers = [1.0; 20];
+                numbers[position] = wrong;
+                assert!(!all_within(&numbers, 2.0));
+                assert_eq!(all_within(&numbers, f64::MAX), wrong.is_finite());
             }
         }
     }

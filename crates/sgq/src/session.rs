@@ -217,7 +217,9 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if gradient.len() != state.point.len() {
             return Err(TellError::Length { user, expected: state.point.len(), found: gradient.len() });
         }
-        if let Some(coordinate) = gradient.iter().position(|value| !value.is_finite()) {
+        if !kernel::all_within(gradient, f64::MAX)
+            && let Some(coordinate) = gradient.iter().position(|value| !value.is_finite())
+        {
             return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
         // An answer at another point is for the update alone.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernel;
+
 /// A running sum of rows of which one is replaced at a time, in twice the working precision.
 ///
 /// A plain running sum drifts: each replacement leaves a rounding error behind, for ever. Here the rounding error of
@@ -32,7 +34,7 @@ impl CompensatedSum {
     }
 
     pub(super) fn is_finite(&self) -> bool {
-        self.high.iter().all(|value| value.is_finite())
+        kernel::all_within(&self.high, f64::MAX)
     }
 
     pub(super) fn get(&self, coordinate: usize) -> f64 {

@@ -85,7 +85,7 @@ impl StopRules {
     }
 
     pub(super) fn diverged(&self, point: &[f64]) -> bool {
-        point.iter().any(|x| x.is_nan()) || largest(point) > self.largest_coordinate
+        !kernel::all_within(point, self.largest_coordinate)
     }
 
     /// The first condition that holds. The budget comes last, so that a target reached with the last query is seen.
