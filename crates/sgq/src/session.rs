@@ -394,7 +394,7 @@ fn fingerprint(gradient: &[f64]) -> u64 {
     }
     let mut whole = Fingerprint::default();
     whole.add(gradient.len() as u64);
-    for chain in chains {
+    for chain in chains.iter().take(gradient.len()) {
         whole.add(chain.finish());
     }
     whole.finish()
