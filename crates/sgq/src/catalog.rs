@@ -2,6 +2,7 @@
 
 mod entries;
 mod parts;
+mod setting;
 
 use std::mem::discriminant;
 
@@ -11,6 +12,7 @@ use crate::{
 use parts::{AnyChoice, AnyUpdate};
 
 pub use entries::{BELIEFS, CHOICES, METHODS, STEP_SIZES, UPDATES};
+pub use setting::Setting;
 
 #[cfg(doc)]
 use crate::{
@@ -293,12 +295,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_finds_its_own_entry() {
+    fn every_kind_finds_its_own_entry_and_every_entry_its_settings() {
         for choice in CHOICES {
             for update in UPDATES {
                 let recipe = Recipe { choice: choice.kind, update: update.kind };
                 assert_eq!(recipe.choice_entry().name, choice.name);
                 assert_eq!(recipe.update_entry().name, update.name);
+                let mut recipe = recipe;
+                for setting in recipe.settings() {
+                    assert!(recipe.setting(setting.name).is_some(), "{}", setting.name);
+                }
             }
         }
     }

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::{SettingsError, problem::Rows};
 
-pub use estimate::{Estimate, readable_bytes};
+pub use estimate::{Estimate, readable_bytes, readable_count};
 
 /// How the `n × d` table of last gradients is kept: in which [`Format`], and where. Methods without a table ignore it.
 ///

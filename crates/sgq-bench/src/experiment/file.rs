@@ -2,7 +2,7 @@
 
 use sgq::{
     SettingsError, StepSize,
-    catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
+    catalog::{CHOICES, METHODS, Recipe, Setting, UPDATES},
     problem::{DenseQuadratic, ProblemError, Quadratic},
 };
 use toml::de::{DeTable, DeValue};
@@ -389,57 +389,20 @@ fn look_up<'e, T>(
 
 /// Overrides the parts' defaults.
 fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
-    let set = |number: &mut f64, key: &'static str| -> Result<(), FileError> {
-        *number = section.number(key)?.unwrap_or(*number);
-        Ok(())
-    };
-    let whole = |count: &mut Option<usize>, key: &'static str| -> Result<(), FileError> {
-        if let Some(value) = section.whole(key)? {
-            *count = Some(usize::try_from(value).unwrap_or(usize::MAX));
+    for entry in recipe.settings() {
+        let key = entry.name;
+        match recipe.setting(key) {
+            Some(Setting::Number(number)) => *number = section.number(key)?.unwrap_or(*number),
+            Some(Setting::OptionalNumber(number)) => *number = section.number(key)?.or(*number),
+            Some(Setting::Count(count)) => {
+                let value = section.whole(key)?.map(|value| usize::try_from(value).unwrap_or(usize::MAX));
+                *count = value.or(*count);
+            }
+            Some(Setting::Switch(switch)) => {
+                *switch = section.read(key, "true or false", DeValue::as_bool)?.unwrap_or(*switch);
+            }
+            None => {}
         }
-        Ok(())
-    };
-    let switch = |switch: &mut bool, key: &'static str| -> Result<(), FileError> {
-        *switch = section.read(key, "true or false", DeValue::as_bool)?.unwrap_or(*switch);
-        Ok(())
-    };
-    match &mut recipe.choice {
-        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp } => {
-            set(explore, "p")?;
-            set(bonus_weight, "bonus")?;
-            switch(sharp, "sharp")?;
-        }
-        ChoiceKind::OracleEi { sharp } => switch(sharp, "sharp")?,
-        ChoiceKind::ByNorm { mixture, cost_aware } => {
-            set(mixture, "mixture")?;
-            switch(cost_aware, "cost_aware")?;
-        }
-        ChoiceKind::PowerOfChoice { candidates } => whole(candidates, "candidates")?,
-        ChoiceKind::Uniform
-        | ChoiceKind::Shuffled
-        | ChoiceKind::Cyclic
-        | ChoiceKind::BySmoothness
-        | ChoiceKind::Balanced
-        | ChoiceKind::Projection
-        | ChoiceKind::Oort => {}
-    }
-    match &mut recipe.update {
-        UpdateKind::Svrg { inner_steps } | UpdateKind::Recursive { inner_steps } => whole(inner_steps, "inner_steps")?,
-        UpdateKind::Katyusha { inner_steps, momentum } => {
-            whole(inner_steps, "inner_steps")?;
-            set(momentum, "momentum")?;
-        }
-        UpdateKind::Loopless { probability } => {
-            *probability = section.number("probability")?.or(*probability);
-        }
-        UpdateKind::Sgd
-        | UpdateKind::Saga
-        | UpdateKind::Aggregated
-        | UpdateKind::DoublyAggregated
-        | UpdateKind::QuasiNewton
-        | UpdateKind::CurvatureAided
-        | UpdateKind::FullGradient
-        | UpdateKind::Lbfgs => {}
     }
     Ok(recipe)
 }

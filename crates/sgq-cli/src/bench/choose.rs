@@ -4,7 +4,10 @@ use std::{cell::OnceCell, error::Error, path::PathBuf};
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
-use sgq::{Format, Storage, storage::readable_bytes};
+use sgq::{
+    Format, Storage,
+    storage::{readable_bytes, readable_count},
+};
 use sgq_bench::{
     certify::short,
     choose::{ChooseError, Control, EndedEarly, Measurement, Options, Stage, StepKind, choose},
@@ -234,18 +237,10 @@ fn table(it: &Measurement) -> String {
 
 /// `12,345`; below a hundred with a digit behind the point, where it has one.
 fn grouped(number: f64) -> String {
-    if number < 100.0 {
-        return ((number * 10.0).round() / 10.0).to_string();
+    match number {
+        number if number < 100.0 => ((number * 10.0).round() / 10.0).to_string(),
+        number => readable_count(number.round() as usize),
     }
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Three digits that count.

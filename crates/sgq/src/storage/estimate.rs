@@ -75,7 +75,7 @@ impl fmt::Display for Estimate {
         if self.kind == Kind::Sparse {
             f.write_str(", and 12 bytes for each number that is not zero")?;
         }
-        let (users, dim) = (in_thousands(self.users), in_thousands(self.dim));
+        let (users, dim) = (readable_count(self.users), readable_count(self.dim));
         match self.kind {
             Kind::F64 => write!(f, ": {users} users × {dim} parameters in f64"),
             Kind::F32 => write!(f, ": {users} users × {dim} parameters in f32"),
@@ -101,8 +101,8 @@ pub fn readable_bytes(bytes: u64) -> String {
     format!("{size:.digits$} {}", units[unit])
 }
 
-/// With commas between thousands.
-fn in_thousands(number: usize) -> String {
+/// A whole number with commas between thousands: `1,234,567`.
+pub fn readable_count(number: usize) -> String {
     let digits = number.to_string();
     let mut words = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -126,7 +126,7 @@ mod tests {
             words,
             ["0 bytes", "999 bytes", "1.00 kB", "4.00 GB", "999 MB", "1.00 GB", "12.3 kB", "123 kB", "18.4 EB"]
         );
-        assert_eq!([0, 999, 1_000, 1_234_567].map(in_thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 999, 1_000, 1_234_567].map(readable_count), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
