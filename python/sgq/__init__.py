@@ -7,7 +7,22 @@
 (60, True)
 """
 
+from . import problems, theory
 from ._minimize import OptimizeResult, User, minimize
-from ._sgq import Query, Session, __version__, methods
+from ._run import queries_to, run
+from ._sgq import Problem, Query, Session, __version__, methods
 
-__all__ = ["OptimizeResult", "Query", "Session", "User", "__version__", "methods", "minimize"]
+__all__ = [
+    "OptimizeResult",
+    "Problem",
+    "Query",
+    "Session",
+    "User",
+    "__version__",
+    "methods",
+    "minimize",
+    "problems",
+    "queries_to",
+    "run",
+    "theory",
+]

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._sgq import Session
+from ._sgq import Problem, Session
 
 Vector = NDArray[np.float64]
 
@@ -43,8 +43,8 @@ class OptimizeResult(dict[str, Any]):
 
 
 def minimize(
-    users: Sequence[Callable[[Vector], ArrayLike] | User],
-    x0: ArrayLike,
+    users: Sequence[Callable[[Vector], ArrayLike] | User] | Problem,
+    x0: ArrayLike | None = None,
     method: str = "sgq",
     *,
     smoothness: ArrayLike | None = None,
@@ -58,7 +58,7 @@ def minimize(
     """Minimises the mean of the users' functions, asking one user at a time for its gradient.
 
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
-    `smoothness`). `callback` is called with the session after every answer; a true value ends the run. All other
+    `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with the session after every answer; a true value ends the run. All other
     settings are those of `Session`. Without a budget there are 500 queries, or 10 for each user if that is more.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
@@ -70,56 +70,82 @@ def minimize(
     >>> result.x.round(6).tolist(), result.queries, result.status
     ([-1.0], 200, 'budget')
     """
+    problem = users if isinstance(users, Problem) else None
     if session is None:
-        if smoothness is None:
-            constants = [getattr(user, "smoothness", None) for user in users]
-            if constants and all(constant is not None for constant in constants):
-                smoothness = np.array(constants, dtype=float)
         if budget is None:
             budget = max(500, 10 * len(users))
+        if problem is None and smoothness is None:
+            constants = [getattr(user, "smoothness", None) for user in users]  # type: ignore[union-attr]
+            if constants and all(constant is not None for constant in constants):
+                smoothness = np.array(constants, dtype=float)
         session = Session(
             method,
             x0=x0,
             users=len(users),
+            problem=problem,
             smoothness=smoothness,
             step_size=step_size,
             budget=budget,
             seed=seed,
             **options,
         )
-    gradients = [_gradient_of(user, number) for number, user in enumerate(users)]
-    asked: list[int] = []
-    explored: list[int] = []
-    steps: list[int] = []
-    message = None
+    history: list[tuple[Any, Any, Any]] = []
+    answer = _by_problem(session, 1 if callback else 4096) if problem else _by_users(session, users)  # type: ignore[arg-type]
+    ended = False
     try:
-        while (query := session.ask()) is not None:
-            session.tell(query.ticket, gradients[query.user](query.point))
-            asked.append(query.user)
-            explored.append(-1 if query.explored is None else int(query.explored))
-            steps.append(session.steps)
-            if callback is not None and callback(session):
-                message = "the callback ended the run"
-                break
+        while not ended and (answered := answer()) is not None:
+            history.append(answered)
+            ended = callback is not None and bool(callback(session))
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
     point = session.point
-    values = [getattr(user, "value", None) for user in users]
-    fun = float(np.mean([value(point) for value in values])) if all(map(callable, values)) else None  # type: ignore[misc]
+    asked, explored, steps = (np.concatenate(part) for part in zip(*history)) if history else (np.array([], int),) * 3
     return OptimizeResult(
         x=point,
-        fun=fun,
+        fun=problem.value(point) if problem else _mean_value(users, point),  # type: ignore[arg-type]
         success=session.stop_reason != "diverged",
-        status="callback" if message else session.stop_reason,
-        message=message or session.message,
+        status="callback" if ended else session.stop_reason,
+        message="the callback ended the run" if ended else session.message,
         nit=session.steps,
         queries=session.queries,
         queries_per_user=session.queries_per_user,
         cost=session.cost,
         session=session,
-        history={"user": np.array(asked), "explored": np.array(explored), "step": np.array(steps)},
+        history={"user": asked, "explored": explored, "step": steps},
     )
+
+
+Answered = tuple[Any, Any, Any]
+
+
+def _by_problem(session: Session, at_once: int) -> Callable[[], Answered | None]:
+    """The problem answers many questions in one call, and Ctrl-C is heard between two."""
+
+    def answer() -> Answered | None:
+        return None if session.stop_reason else session.simulate(at_once)
+
+    return answer
+
+
+def _by_users(
+    session: Session, users: Sequence[Callable[[Vector], ArrayLike] | User]
+) -> Callable[[], Answered | None]:
+    gradients = [_gradient_of(user, number) for number, user in enumerate(users)]
+
+    def answer() -> Answered | None:
+        query = session.ask()
+        if query is None:
+            return None
+        session.tell(query.ticket, gradients[query.user](query.point))
+        return [query.user], [-1 if query.explored is None else int(query.explored)], [session.steps]
+
+    return answer
+
+
+def _mean_value(users: Sequence[Any], point: Vector) -> float | None:
+    values = [getattr(user, "value", None) for user in users]
+    return float(np.mean([value(point) for value in values])) if all(map(callable, values)) else None  # type: ignore[misc]
 
 
 def _gradient_of(user: Callable[[Vector], ArrayLike] | User, number: int) -> Callable[[Vector], ArrayLike]:

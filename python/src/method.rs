@@ -5,7 +5,8 @@ use pyo3::{
     prelude::*,
     types::PyDict,
 };
-use sgq::catalog::{METHODS, MethodEntry, Recipe, Setting};
+use sgq::catalog::{CHOICES, METHODS, MethodEntry, Recipe, Setting, UPDATES};
+use sgq_bench::experiment::suggestion;
 
 /// The built-in methods: a list of (name, summary, what it charges, its own settings).
 #[pyfunction]
@@ -14,13 +15,15 @@ pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static 
     METHODS.iter().map(|entry| (entry.name, entry.summary, entry.charges, settings(entry))).collect()
 }
 
-/// A method of the catalogue, with some of its settings changed.
-pub fn recipe(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<(&'static MethodEntry, Recipe)> {
-    let entry = METHODS.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = METHODS.iter().map(|entry| entry.name).collect();
-        PyValueError::new_err(format!("there is no method {name:?}; there are {}", names.join(", ")))
-    })?;
-    let mut recipe = entry.recipe;
+/// A method of the catalogue, or two parts with a plus between, with some settings changed.
+pub fn recipe(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Recipe> {
+    let mut recipe = match name.split_once(" + ") {
+        Some((choice, update)) => Recipe {
+            choice: look_up("choice", choice, CHOICES, |entry| entry.name)?.kind,
+            update: look_up("update", update, UPDATES, |entry| entry.name)?.kind,
+        },
+        None => look_up("method", name, METHODS, |entry| entry.name)?.recipe,
+    };
     for (key, value) in options.into_iter().flatten() {
         let key: String = key.extract()?;
         let Some(setting) = recipe.setting(&key) else {
@@ -42,5 +45,12 @@ pub fn recipe(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<(&'st
             Setting::Switch(it) => *it = value.extract().map_err(wrong)?,
         }
     }
-    Ok((entry, recipe))
+    Ok(recipe)
+}
+
+fn look_up<'e, T>(what: &str, name: &str, entries: &'e [T], name_of: impl Fn(&T) -> &'static str) -> PyResult<&'e T> {
+    entries.iter().find(|entry| name_of(entry) == name).ok_or_else(|| {
+        let hint = suggestion(name, entries.iter().map(&name_of));
+        PyValueError::new_err(format!("there is no {what} {name:?}{hint}"))
+    })
 }

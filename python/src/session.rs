@@ -11,9 +11,12 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyType},
 };
-use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket};
+use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe};
 
-use crate::{arrays, errors, method};
+use crate::{arrays, errors, method, problem::Problem};
+
+/// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
+type Simulated<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -47,6 +50,8 @@ impl Query {
 #[pyclass(module = "sgq")]
 pub struct Session {
     inner: Box<dyn AskTell>,
+    /// What it sees besides the answers.
+    problem: Option<Py<Problem>>,
     /// What the method was made of, to make it again from a saved state.
     method: String,
     options: Vec<(String, Py<PyAny>)>,
@@ -57,18 +62,20 @@ pub struct Session {
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (method = "sgq", *, x0, users, smoothness = None, step_size = None, budget = None,
-        gradient_tolerance = None, divergence_limit = None, costs = None, pl_constant = None,
+    #[pyo3(signature = (method = "sgq", *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
+        gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
         objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: &str,
-        x0: &Bound<'_, PyAny>,
-        users: usize,
+        x0: Option<&Bound<'_, PyAny>>,
+        users: Option<usize>,
+        problem: Option<Bound<'_, Problem>>,
         smoothness: Option<&Bound<'_, PyAny>>,
         step_size: Option<&Bound<'_, PyAny>>,
         budget: Option<u64>,
         gradient_tolerance: Option<f64>,
+        target_gap: Option<f64>,
         divergence_limit: Option<f64>,
         costs: Option<&Bound<'_, PyAny>>,
         pl_constant: Option<f64>,
@@ -78,30 +85,42 @@ impl Session {
         table_folder: Option<std::path::PathBuf>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let (entry, recipe) = method::recipe(method, options)?;
-        let start = arrays::vector(x0, "x0")?.as_slice()?.into_owned();
-        let mut settings = Settings::new(start, users).seed(seed);
-        let smoothness = smoothness.map(|each| per_user(each, users, "smoothness")).transpose()?;
-        if let Some(each) = &smoothness {
-            settings = settings.smoothness(each.clone());
+        let recipe = method::recipe(method, options)?;
+        let seen = problem.as_ref().map(|problem| &*problem.get().inner);
+        let start = match (x0, seen) {
+            (Some(x0), _) => arrays::vector(x0, "x0")?.as_slice()?.into_owned(),
+            (None, Some(seen)) => vec![0.0; seen.dim()],
+            (None, None) => return Err(PyTypeError::new_err("x0 is missing: give the point to start from")),
+        };
+        let users = match (users, seen) {
+            (Some(users), Some(seen)) if users != seen.users() => {
+                let there = seen.users();
+                return Err(PyValueError::new_err(format!(
+                    "users is {users}, and the problem has {there}: leave it out"
+                )));
+            }
+            (Some(users), _) => users,
+            (None, Some(seen)) => seen.users(),
+            (None, None) => return Err(PyTypeError::new_err("users is missing: give the number of users")),
+        };
+        let each = match (smoothness, seen) {
+            (Some(given), _) => Some(per_user(given, users, "smoothness")?),
+            (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
+        };
+        let pl_constant = pl_constant.or_else(|| seen.and_then(|seen| seen.pl_constant()));
+        let objective = objective_smoothness.or_else(|| seen.and_then(|seen| seen.objective_smoothness()));
+        let known = each.clone().map(|each| known_smoothness(each, users, objective)).transpose()?;
+        let rule = step_rule(step_size, &recipe, known, pl_constant)?;
+        let mut settings = Settings::new(start, users).seed(seed).step_size(rule);
+        if let Some(each) = each {
+            settings = settings.smoothness(each);
         }
-        settings = settings.step_size(match step_size {
-            None => auto(&recipe, smoothness, users, objective_smoothness, pl_constant)?,
-            Some(rule) => match rule.extract::<String>() {
-                Ok(word) if word == "auto" => auto(&recipe, smoothness, users, objective_smoothness, pl_constant)?,
-                Ok(word) if word == "theory" => StepSize::Theory,
-                Ok(word) => {
-                    return Err(PyValueError::new_err(format!(
-                        "the step size is {word:?}: it must be a number, \"auto\" or \"theory\""
-                    )));
-                }
-                Err(_) => StepSize::Constant(rule.extract().map_err(|_| {
-                    PyTypeError::new_err(format!(
-                        "the step size is {rule}: it must be a number, \"auto\" or \"theory\""
-                    ))
-                })?),
-            },
-        });
+        if let Some(constant) = pl_constant {
+            settings = settings.pl_constant(constant);
+        }
+        if let Some(constant) = objective {
+            settings = settings.objective_smoothness(constant);
+        }
         if let Some(queries) = budget {
             settings = settings.budget(queries);
         }
@@ -114,18 +133,17 @@ impl Session {
         if let Some(costs) = costs {
             settings = settings.costs(per_user(costs, users, "costs")?);
         }
-        if let Some(constant) = pl_constant {
-            settings = settings.pl_constant(constant);
+        if let Some(gap) = target_gap {
+            settings = settings.target_gap(gap);
         }
-        if let Some(constant) = objective_smoothness {
-            settings = settings.objective_smoothness(constant);
-        }
-        settings = settings.storage(storage(table, table_folder)?);
-        let inner = recipe.open(entry.name, settings, Sight::Blind).map_err(errors::settings)?;
+        let fitting = problem.as_ref().map_or(Ok(None), |problem| problem.get().storage(table))?;
+        settings = settings.storage(storage(table, fitting, table_folder)?);
+        let problem = problem.map(Bound::unbind);
+        let inner = recipe.open(method, settings, sight(problem.as_ref())).map_err(errors::settings)?;
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
-        Ok(Self { inner, method: method.into(), options: options.collect::<PyResult<_>>()?, number })
+        Ok(Self { inner, problem, method: method.into(), options: options.collect::<PyResult<_>>()?, number })
     }
 
     /// Whom to ask next, and where; None once the run has stopped. Until the answer is told, asking again gives the same
@@ -154,6 +172,32 @@ impl Session {
         py.detach(|| self.inner.tell(Ticket(ticket.1), numbers)).map_err(errors::tell)
     }
 
+    /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
+    /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+    fn simulate<'py>(&mut self, py: Python<'py>, queries: u64) -> PyResult<Simulated<'py>> {
+        let Some(problem) = &self.problem else {
+            return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
+        };
+        let problem = Arc::clone(&problem.get().inner);
+        let inner = &mut self.inner;
+        let (mut users, mut explored, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        py.detach(|| {
+            let mut gradient = vec![0.0; problem.dim()];
+            for _ in 0..queries {
+                let Some(query) = inner.ask().map_err(errors::choice)? else {
+                    break;
+                };
+                problem.gradient(query.user, &query.point, &mut gradient);
+                inner.tell(query.ticket, &gradient).map_err(errors::tell)?;
+                users.push(query.user as i64);
+                explored.push(query.explored.map_or(-1, i64::from));
+                steps.push(inner.steps() as i64);
+            }
+            Ok::<_, PyErr>(())
+        })?;
+        Ok((PyArray1::from_vec(py, users), PyArray1::from_vec(py, explored), PyArray1::from_vec(py, steps)))
+    }
+
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }
@@ -167,6 +211,18 @@ impl Session {
     #[getter]
     fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.inner.point())
+    }
+
+    /// The problem that the session sees; None where the users are somewhere else.
+    #[getter]
+    fn problem(&self, py: Python<'_>) -> Option<Py<Problem>> {
+        self.problem.as_ref().map(|problem| problem.clone_ref(py))
+    }
+
+    /// Gradients that were looked at without being billed, by a method that is only a yardstick.
+    #[getter]
+    fn diagnostic(&self) -> u64 {
+        self.inner.meter().diagnostic()
     }
 
     /// The method's name.
@@ -245,19 +301,32 @@ impl Session {
         Ok(state)
     }
 
-    /// Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten.
-    fn load_state_dict(&mut self, state: &Bound<'_, PyDict>) -> PyResult<()> {
-        *self = Self::restored(state)?;
+    /// Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the
+    /// problem that it sees stays.
+    fn load_state_dict(&mut self, py: Python<'_>, state: &Bound<'_, PyDict>) -> PyResult<()> {
+        let problem = self.problem.as_ref().map(|problem| problem.clone_ref(py));
+        *self = Self::restored(state, problem)?;
         Ok(())
     }
 
-    /// A session from a stored state.
+    /// A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
     #[classmethod]
-    fn from_state_dict(_class: &Bound<'_, PyType>, state: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Self::restored(state)
+    #[pyo3(signature = (state, problem = None))]
+    fn from_state_dict(
+        _class: &Bound<'_, PyType>,
+        state: &Bound<'_, PyDict>,
+        problem: Option<Py<Problem>>,
+    ) -> PyResult<Self> {
+        Self::restored(state, problem)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+        if slf.borrow().problem.is_some() {
+            return Err(PyTypeError::new_err(
+                "a session that sees a problem cannot be pickled: store its state_dict(), and go on with \
+                 Session.from_state_dict(state, problem)",
+            ));
+        }
         let state = slf.borrow().state_dict(slf.py())?;
         Ok((slf.get_type().getattr("from_state_dict")?, (state,)))
     }
@@ -270,7 +339,7 @@ impl Session {
 }
 
 impl Session {
-    fn restored(state: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn restored(state: &Bound<'_, PyDict>, problem: Option<Py<Problem>>) -> PyResult<Self> {
         let part = |name: &str| {
             state.get_item(name)?.ok_or_else(|| {
                 PyValueError::new_err(format!("the state has no {name:?}: it must come from Session.state_dict()"))
@@ -281,10 +350,17 @@ impl Session {
         let options = options.cast::<PyDict>()?;
         let snapshot = part("snapshot")?;
         let snapshot = snapshot.cast::<PyBytes>()?;
-        let (entry, recipe) = method::recipe(&method, Some(options))?;
-        let inner = recipe.restore(entry.name, snapshot.as_bytes(), Sight::Blind).map_err(errors::restore)?;
+        let recipe = method::recipe(&method, Some(options))?;
+        let sight = sight(problem.as_ref());
+        let inner = recipe.restore(&method, snapshot.as_bytes(), sight).map_err(errors::restore)?;
         let options = options.iter().map(|(key, value)| Ok((key.extract()?, value.unbind())));
-        Ok(Self { inner, method, options: options.collect::<PyResult<_>>()?, number: part("number")?.extract()? })
+        Ok(Self {
+            inner,
+            problem,
+            method,
+            options: options.collect::<PyResult<_>>()?,
+            number: part("number")?.extract()?,
+        })
     }
 }
 
@@ -296,33 +372,58 @@ fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<
     }
 }
 
-fn auto(
-    recipe: &sgq::catalog::Recipe,
-    smoothness: Option<Vec<f64>>,
-    users: usize,
-    objective: Option<f64>,
-    pl_constant: Option<f64>,
-) -> PyResult<StepSize> {
-    let each = smoothness.ok_or_else(|| {
-        PyValueError::new_err("step_size=\"auto\" follows from the users' smoothness: give smoothness, or a number")
-    })?;
-    let smoothness = Smoothness::new(each, users).and_then(|it| it.with_objective(objective));
-    let smoothness = smoothness.map_err(errors::settings)?;
-    Ok(StepSize::Constant(recipe.default_step(&smoothness, pl_constant).size))
+/// The users' smoothness, and that of the objective where it is known.
+pub fn known_smoothness(each: Vec<f64>, users: usize, objective: Option<f64>) -> PyResult<Smoothness> {
+    Smoothness::new(each, users).and_then(|it| it.with_objective(objective)).map_err(errors::settings)
 }
 
-fn storage(table: &str, folder: Option<std::path::PathBuf>) -> PyResult<Storage> {
-    let format = match table {
-        "f64" => Format::F64,
-        "f32" => Format::F32,
-        "sparse" => Format::Sparse { l2: 0.0 },
+/// A step size as users write it: a number, "theory", or "auto" (also for None), the method's own default.
+pub fn step_rule(
+    rule: Option<&Bound<'_, PyAny>>,
+    recipe: &Recipe,
+    smoothness: Option<Smoothness>,
+    pl_constant: Option<f64>,
+) -> PyResult<StepSize> {
+    let wrong =
+        |rule: &dyn std::fmt::Display| format!("the step size is {rule}: it must be a number, \"auto\" or \"theory\"");
+    let word = rule.map_or(Ok("auto".to_owned()), |rule| rule.extract::<String>());
+    match (word.as_deref(), rule) {
+        (Ok("auto"), _) => {
+            let smoothness = smoothness.ok_or_else(|| {
+                PyValueError::new_err(
+                    "step_size=\"auto\" follows from the users' smoothness: give smoothness, or a number",
+                )
+            })?;
+            Ok(StepSize::Constant(recipe.default_step(&smoothness, pl_constant).size))
+        }
+        (Ok("theory"), _) => Ok(StepSize::Theory),
+        (Ok(word), _) => Err(PyValueError::new_err(wrong(&format!("{word:?}")))),
+        (Err(_), Some(rule)) => rule.extract().map(StepSize::Constant).map_err(|_| PyTypeError::new_err(wrong(rule))),
+        (Err(error), None) => Err(PyTypeError::new_err(error.to_string())),
+    }
+}
+
+/// What a session with this problem sees.
+fn sight(problem: Option<&Py<Problem>>) -> Sight<'static> {
+    problem.map_or(Sight::Blind, |problem| Sight::Shared(Arc::clone(&problem.get().inner)))
+}
+
+/// How to keep the table: what fits the problem, or else by the name of the format.
+fn storage(table: &str, fitting: Option<Storage>, folder: Option<std::path::PathBuf>) -> PyResult<Storage> {
+    let storage = match (fitting, table) {
+        (Some(fitting), _) => fitting,
+        (None, "f64") => Format::F64.into(),
+        (None, "f32") => Format::F32.into(),
+        (None, "sparse") => Format::Sparse { l2: 0.0 }.into(),
+        (None, "scalars") => {
+            return Err(PyValueError::new_err("table=\"scalars\" needs the rows: give a regression as problem"));
+        }
         _ => {
             return Err(PyValueError::new_err(format!(
-                "the table is {table:?}: it must be \"f64\", \"f32\" or \"sparse\""
+                "the table is {table:?}: it must be \"f64\", \"f32\", \"sparse\" or \"scalars\""
             )));
         }
     };
-    let storage = Storage::from(format);
     Ok(match folder {
         Some(folder) => storage.in_folder(folder),
         None => storage,

@@ -4,6 +4,8 @@ mod data;
 mod file;
 mod section;
 
+use std::sync::Arc;
+
 use sgq::{AskTell, Problem, Settings, SettingsError, Sight, StepSize, catalog::Recipe, random::derive_seed};
 
 pub use section::{FileError, suggestion};
@@ -12,6 +14,12 @@ pub use section::{FileError, suggestion};
 pub const MAX_BUDGET: u64 = 10_000_000;
 /// The most trials an experiment may have.
 pub const MAX_TRIALS: u64 = 1_000_000;
+
+/// The paper's experiments: what each is called here, its file, and the text of it.
+pub const PAPER: &[(&str, &str, &str)] = &[
+    ("fig1", "experiments/paper-fig1.toml", include_str!("../../../experiments/paper-fig1.toml")),
+    ("fig2", "experiments/paper-fig2.toml", include_str!("../../../experiments/paper-fig2.toml")),
+];
 
 /// Methods to compare on problems.
 pub struct Experiment {
@@ -68,7 +76,7 @@ pub struct NamedProblem {
     /// Where every method starts.
     pub start: Vec<f64>,
     /// The problem itself.
-    pub problem: Box<dyn Problem + Send + Sync>,
+    pub problem: Arc<dyn Problem + Send>,
     /// What kind of problem its data make, in lines for a reader.
     pub card: Option<String>,
     /// What a query costs, user by user; 1 for everybody where nobody says.
@@ -105,6 +113,20 @@ impl Experiment {
     /// The same with only some of its problems: the data of the others need not be there.
     pub fn with_problems(file: &str, text: &str, only: &[String]) -> Result<Self, FileError> {
         file::read(file, text, only)
+    }
+
+    /// Keeps only these of its methods, or all where there are none; a name that is not there is refused in words.
+    pub fn keep_methods(&mut self, wanted: &[String]) -> Result<(), String> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let is = |method: &NamedMethod, name: &String| method.name.eq_ignore_ascii_case(name);
+        if let Some(unknown) = wanted.iter().find(|name| !self.methods.iter().any(|method| is(method, name))) {
+            let names: Vec<&str> = self.methods.iter().map(|method| &*method.name).collect();
+            return Err(format!("the experiment has no method {unknown:?}; there are: {}", names.join(", ")));
+        }
+        self.methods.retain(|method| wanted.iter().any(|name| is(method, name)));
+        Ok(())
     }
 
     /// The title of what concerns one problem: its name is only needed where there are several.

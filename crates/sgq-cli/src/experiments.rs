@@ -54,20 +54,6 @@ pub struct Options {
     pub json: bool,
 }
 
-/// Keeps what was named, and refuses a name that is not there.
-fn keep<T>(wanted: &[String], what: &str, items: &mut Vec<T>, name: impl Fn(&T) -> &String) -> Result<(), String> {
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
-    if let Some(unknown) = wanted.iter().find(|wanted| !items.iter().any(|item| same(name(item), wanted))) {
-        let names: Vec<&str> = items.iter().map(|item| &**name(item)).collect();
-        return Err(format!("the experiment has no {what} {unknown:?}; there are: {}", names.join(", ")));
-    }
-    items.retain(|item| wanted.iter().any(|wanted| same(name(item), wanted)));
-    Ok(())
-}
-
 impl Options {
     /// Lets the options override what the file says.
     pub fn apply(&self, experiment: &mut Experiment) -> Result<(), String> {
@@ -83,8 +69,7 @@ impl Options {
         experiment.trials = self.trials.unwrap_or(experiment.trials);
         experiment.budget = self.queries.unwrap_or(experiment.budget);
         experiment.seed = self.seed.unwrap_or(experiment.seed);
-        keep(&self.problems, "problem", &mut experiment.problems, |problem| &problem.name)?;
-        keep(&self.methods, "method", &mut experiment.methods, |method| &method.name)
+        experiment.keep_methods(&self.methods)
     }
 
     pub fn talks(&self) -> bool {

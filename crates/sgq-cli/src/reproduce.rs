@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use clap::ValueEnum;
-use sgq_bench::Experiment;
+use sgq_bench::{Experiment, experiment::PAPER};
 
 use crate::{
     Outcome,
@@ -35,18 +35,15 @@ enum Which {
     All,
 }
 
-const FIG1: (&str, &str) = ("experiments/paper-fig1.toml", include_str!("../../../experiments/paper-fig1.toml"));
-const FIG2: (&str, &str) = ("experiments/paper-fig2.toml", include_str!("../../../experiments/paper-fig2.toml"));
-
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let files = match args.figure {
-        Which::Fig1 => vec![FIG1],
-        Which::Fig2 => vec![FIG2],
-        Which::All => vec![FIG1, FIG2],
+        Which::Fig1 => &PAPER[..1],
+        Which::Fig2 => &PAPER[1..],
+        Which::All => PAPER,
     };
     let mut experiments = Vec::new();
-    for (file, text) in files {
-        let mut experiment = Experiment::from_toml(file, text)?;
+    for (_, file, text) in files {
+        let mut experiment = Experiment::with_problems(file, text, &args.options.problems)?;
         args.options.apply(&mut experiment)?;
         experiments.push(experiment);
     }

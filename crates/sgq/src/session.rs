@@ -53,7 +53,7 @@ pub struct Session<'s, B, C, U> {
 }
 
 /// What a session can see besides the answers it is told.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub enum Sight<'s> {
     /// Nothing: the users are somewhere else, and every gradient costs something.
     #[default]
@@ -62,25 +62,27 @@ pub enum Sight<'s> {
     Oracle(&'s dyn Oracle),
     /// Every gradient and the objective too, so that a target gap can stop the run.
     Problem(&'s dyn Problem),
+    /// The same of a problem that others hold too, for a session that outlives the place where it was opened.
+    Shared(Arc<dyn Problem + Send>),
 }
 
-impl<'s> Sight<'s> {
-    fn oracle(self) -> Option<&'s dyn Oracle> {
+impl Sight<'_> {
+    fn oracle(&self) -> Option<&dyn Oracle> {
         match self {
-            Self::Blind => None,
-            Self::Oracle(oracle) => Some(oracle),
-            Self::Problem(problem) => Some(problem),
+            Self::Oracle(oracle) => Some(*oracle),
+            _ => self.problem().map(|problem| problem as &dyn Oracle),
         }
     }
 
-    fn problem(self) -> Option<&'s dyn Problem> {
+    fn problem(&self) -> Option<&dyn Problem> {
         match self {
-            Self::Problem(problem) => Some(problem),
             Self::Blind | Self::Oracle(_) => None,
+            Self::Problem(problem) => Some(*problem),
+            Self::Shared(problem) => Some(&**problem),
         }
     }
 
-    fn gap(self, point: &[f64]) -> Option<f64> {
+    fn gap(&self, point: &[f64]) -> Option<f64> {
         self.problem()?.gap(point)
     }
 }
@@ -91,6 +93,7 @@ impl fmt::Debug for Sight<'_> {
             Self::Blind => "Blind",
             Self::Oracle(_) => "Oracle",
             Self::Problem(_) => "Problem",
+            Self::Shared(_) => "Shared",
         })
     }
 }

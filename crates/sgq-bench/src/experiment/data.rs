@@ -1,6 +1,6 @@
 //! Problems made of users' data.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use sgq::problem::Loss;
 use sgq_data::{
@@ -56,7 +56,7 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
         Some(start) => start,
         None => vec![0.0; data.column_names.len()],
     };
-    let problem = start_at(section, name, start, Box::new(problem))?;
+    let problem = start_at(section, name, start, Arc::new(problem))?;
     Ok(NamedProblem { card: Some(card), ..problem })
 }
 

@@ -1,5 +1,7 @@
 //! The file format: one table for the experiment, one for each problem, one for each method.
 
+use std::sync::Arc;
+
 use sgq::{
     SettingsError, StepSize,
     catalog::{CHOICES, METHODS, Recipe, Setting, UPDATES},
@@ -262,7 +264,7 @@ pub(super) fn start_at(
     section: &Section<'_>,
     name: &str,
     start: Vec<f64>,
-    problem: Box<dyn sgq::Problem + Send + Sync>,
+    problem: Arc<dyn sgq::Problem + Send>,
 ) -> Result<NamedProblem, FileError> {
     if start.len() != problem.dim() {
         let message = format!("{} coordinates, but the problem has dimension {}", start.len(), problem.dim());
@@ -304,9 +306,9 @@ impl Curvature {
         matrices.map(|matrix| rows(matrix.get_ref())).collect::<Option<_>>().map(Self::Dense)
     }
 
-    fn into_problem(self, center: &[Vec<f64>]) -> Result<Box<dyn sgq::Problem + Send + Sync>, ProblemError> {
+    fn into_problem(self, center: &[Vec<f64>]) -> Result<Arc<dyn sgq::Problem + Send>, ProblemError> {
         let matrices = match self {
-            Self::Diagonal(rows) => return Ok(Box::new(Quadratic::diagonal(&rows, center)?)),
+            Self::Diagonal(rows) => return Ok(Arc::new(Quadratic::diagonal(&rows, center)?)),
             Self::Dense(matrices) => matrices,
         };
         for (user, rows) in matrices.iter().enumerate() {
@@ -316,7 +318,7 @@ impl Curvature {
             }
         }
         let flat: Vec<Vec<f64>> = matrices.iter().map(|rows| rows.concat()).collect();
-        Ok(Box::new(DenseQuadratic::new(&flat, center)?))
+        Ok(Arc::new(DenseQuadratic::new(&flat, center)?))
     }
 }
 

@@ -44,7 +44,7 @@ pub struct Regression {
     pl_constant: Option<f64>,
     /// The lower half of f's curvature where it is the same everywhere: squares with few enough parameters.
     curvature: Option<Vec<f64>>,
-    optimum: Optimum,
+    optimum: Option<Optimum>,
     gradient_norm_at_optimum: f64,
 }
 
@@ -64,6 +64,39 @@ impl Regression {
         loss: Loss,
         l2: f64,
     ) -> Result<Self, ProblemError> {
+        let mut problem = Self::without_constants(rows, targets, weights, blocks, loss, l2)?;
+        let (point, norm) = newton::solve(&problem)?;
+        problem.optimum = Some(Optimum { value: problem.value(&point), point });
+        problem.gradient_norm_at_optimum = norm;
+        problem.find_constants()?;
+        super::check_finite(&problem)?;
+        Ok(problem)
+    }
+
+    /// The same without looking for the optimum, which takes longer than many a run: for a fit that nobody measures the gap of.
+    /// Poisson's constants then hold at zero only.
+    pub fn unsolved(
+        rows: Rows,
+        targets: Vec<f64>,
+        weights: &[f64],
+        blocks: &[usize],
+        loss: Loss,
+        l2: f64,
+    ) -> Result<Self, ProblemError> {
+        let mut problem = Self::without_constants(rows, targets, weights, blocks, loss, l2)?;
+        problem.find_constants()?;
+        super::check_finite(&problem)?;
+        Ok(problem)
+    }
+
+    fn without_constants(
+        rows: Rows,
+        targets: Vec<f64>,
+        weights: &[f64],
+        blocks: &[usize],
+        loss: Loss,
+        l2: f64,
+    ) -> Result<Self, ProblemError> {
         check(&rows, &targets, weights, blocks, loss, l2)?;
         let mut shares = weights.to_vec();
         for block in blocks.windows(2) {
@@ -71,7 +104,7 @@ impl Regression {
             let total: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|share| *share /= total);
         }
-        let mut problem = Self {
+        Ok(Self {
             rows: Arc::new(rows),
             targets,
             equal_shares: blocks.windows(2).all(|block| {
@@ -86,18 +119,12 @@ impl Regression {
             objective_smoothness: 0.0,
             pl_constant: None,
             curvature: None,
-            optimum: Optimum { point: Vec::new(), value: 0.0 },
-            gradient_norm_at_optimum: 0.0,
-        };
-        let (point, norm) = newton::solve(&problem)?;
-        problem.optimum = Optimum { value: problem.value(&point), point };
-        problem.gradient_norm_at_optimum = norm;
-        problem.find_constants()?;
-        super::check_finite(&problem)?;
-        Ok(problem)
+            optimum: None,
+            gradient_norm_at_optimum: f64::NAN,
+        })
     }
 
-    /// `‖∇f(x*)‖`: how well the optimum was found.
+    /// `‖∇f(x*)‖`: how well the optimum was found; NaN where nobody looked for it.
     pub fn gradient_norm_at_optimum(&self) -> f64 {
         self.gradient_norm_at_optimum
     }
@@ -147,8 +174,14 @@ impl Regression {
         let most: Vec<f64> = match self.loss.largest_curvature() {
             Some(largest) => vec![largest; self.targets.len()],
             None => {
-                let (start, end) = (self.curvatures(&vec![0.0; self.rows.dim()]), self.curvatures(&self.optimum.point));
-                start.into_iter().zip(end).map(|(one, other)| one.max(other)).collect()
+                let start = self.curvatures(&vec![0.0; self.rows.dim()]);
+                match &self.optimum {
+                    Some(optimum) => {
+                        let end = self.curvatures(&optimum.point);
+                        start.into_iter().zip(end).map(|(one, other)| one.max(other)).collect()
+                    }
+                    None => start,
+                }
             }
         };
         let mut smoothness = Vec::with_capacity(self.users());
@@ -412,16 +445,17 @@ impl Problem for Regression {
     }
 
     fn optimum(&self) -> Option<&Optimum> {
-        Some(&self.optimum)
+        self.optimum.as_ref()
     }
 
     /// For squares `½ (x − x*)ᵀ ∇²f (x − x*)`, exact where subtracting two values would cancel.
     fn gap(&self, point: &[f64]) -> Option<f64> {
+        let optimum = self.optimum.as_ref()?;
         let Some(curvature) = &self.curvature else {
-            return Some(self.value(point) - self.optimum.value);
+            return Some(self.value(point) - optimum.value);
         };
         let dim = point.len();
-        let offset: Vec<f64> = point.iter().zip(&self.optimum.point).map(|(x, best)| x - best).collect();
+        let offset: Vec<f64> = point.iter().zip(&optimum.point).map(|(x, best)| x - best).collect();
         let row = |k: usize| {
             let below = kernel::dot(&curvature[k * dim..][..k], &offset[..k]);
             offset[k] * (2.0 * below + curvature[k * dim + k] * offset[k])

@@ -39,11 +39,11 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {
             return Err(SettingsError::Start { coordinate, value: settings.start[coordinate] });
         }
-        check_sight(sight, users, dim)?;
+        check_sight(&sight, users, dim)?;
         method.choice.begin(users)?;
         method.update.begin(users, dim)?;
         let needs = method.choice.needs();
-        check_needs(&method.name, needs, method.update.needs_hessians(), sight)?;
+        check_needs(&method.name, needs, method.update.needs_hessians(), &sight)?;
         if needs.smoothness && settings.smoothness.is_none() {
             return Err(SettingsError::NeedsSmoothness { method: method.name });
         }
@@ -97,7 +97,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     }
 }
 
-pub(super) fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
+pub(super) fn check_sight(sight: &Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
     let Some(oracle) = sight.oracle() else {
         return Ok(());
     };
@@ -110,7 +110,7 @@ pub(super) fn check_sight(sight: Sight<'_>, users: usize, dim: usize) -> Result<
 }
 
 /// Refuses a method that needs to see more than this session can.
-pub(super) fn check_needs(name: &str, needs: Needs, hessians: bool, sight: Sight<'_>) -> Result<(), SettingsError> {
+pub(super) fn check_needs(name: &str, needs: Needs, hessians: bool, sight: &Sight<'_>) -> Result<(), SettingsError> {
     let method = || name.to_owned();
     if needs.oracle && sight.oracle().is_none() {
         return Err(SettingsError::NeedsOracle { method: method() });

@@ -61,8 +61,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             return Err(mismatch());
         }
         state.belief.restored(state.users(), state.point.len())?;
-        check_sight(sight, state.users(), state.point.len())?;
-        check_needs(&state.name, state.choice.needs(), state.update.needs_hessians(), sight)?;
+        check_sight(&sight, state.users(), state.point.len())?;
+        check_needs(&state.name, state.choice.needs(), state.update.needs_hessians(), &sight)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
             return Err(SettingsError::NeedsOptimum.into());
         }

@@ -35,18 +35,18 @@ fn every_method_is_its_constructor() {
         macro_rules! session {
             ($belief:expr, $choice:expr, $update:expr) => {{
                 let method = Method::new(entry.name, $belief, $choice, $update);
-                Box::new(Session::with_sight(method, settings(), sight).unwrap())
+                Box::new(Session::with_sight(method, settings(), sight.clone()).unwrap())
             }};
         }
         let table = LastGradient::new;
         let mut expected: Box<dyn AskTell + '_> = match entry.name {
-            "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight).unwrap()),
-            "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight).unwrap()),
-            "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight).unwrap()),
-            "sgq" => Box::new(Session::with_sight(method::sgq(0.3), settings(), sight).unwrap()),
-            "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight).unwrap()),
-            "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight).unwrap()),
-            "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight).unwrap()),
+            "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight.clone()).unwrap()),
+            "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight.clone()).unwrap()),
+            "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight.clone()).unwrap()),
+            "sgq" => Box::new(Session::with_sight(method::sgq(0.3), settings(), sight.clone()).unwrap()),
+            "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight.clone()).unwrap()),
+            "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight.clone()).unwrap()),
+            "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight.clone()).unwrap()),
             "importance-sgd" => session!(Nothing, BySmoothness, Sgd),
             "srg" => session!(Nothing, ByNorm::new(0.5), Sgd),
             "hetersgd" => session!(Nothing, ByNorm::new(0.5).cost_aware(true), Sgd),
@@ -66,7 +66,7 @@ fn every_method_is_its_constructor() {
             "l-bfgs" => session!(Nothing, Cyclic::new(), Lbfgs::new()),
             other => panic!("{other} is new: compare it here"),
         };
-        let mut opened = entry.recipe.open(entry.name, settings(), sight).unwrap();
+        let mut opened = entry.recipe.open(entry.name, settings(), sight.clone()).unwrap();
         assert_eq!(
             users_and_points(&mut *opened, &problem),
             users_and_points(&mut *expected, &problem),
@@ -105,14 +105,14 @@ fn every_combination_opens_and_restores() {
     for choice in CHOICES {
         for update in UPDATES {
             let recipe = Recipe { choice: choice.kind, update: update.kind };
-            let mut session = recipe.open("x", settings.clone(), sight).unwrap();
+            let mut session = recipe.open("x", settings.clone(), sight.clone()).unwrap();
             log_steps(&mut *session, &problem, 9);
-            let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight).unwrap();
+            let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight.clone()).unwrap();
             assert_eq!(users_and_points(&mut *later, &problem), users_and_points(&mut *session, &problem));
-            assert!(recipe.restore("y", &session.snapshot().unwrap(), sight).is_err());
+            assert!(recipe.restore("y", &session.snapshot().unwrap(), sight.clone()).is_err());
             let other = UPDATES.iter().find(|other| other.name != update.name).unwrap();
             let impostor = Recipe { update: other.kind, ..recipe };
-            assert!(impostor.restore("x", &session.snapshot().unwrap(), sight).is_err());
+            assert!(impostor.restore("x", &session.snapshot().unwrap(), sight.clone()).is_err());
         }
     }
 }

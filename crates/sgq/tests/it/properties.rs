@@ -100,8 +100,8 @@ fn resumes_exactly<B: Belief, C: Choice<B>, U: Update<B>>(method: impl Fn() -> M
         let (problem, start) = random_quadratic(&mut random, users, dim);
         let sight = Sight::Problem(&problem);
         let settings = safe_settings(&problem, start).budget(120).seed(seed);
-        let mut whole = Session::with_sight(method(), settings.clone(), sight).unwrap();
-        let mut cut = Session::with_sight(method(), settings, sight).unwrap();
+        let mut whole = Session::with_sight(method(), settings.clone(), sight.clone()).unwrap();
+        let mut cut = Session::with_sight(method(), settings, sight.clone()).unwrap();
         let cut_at = random.index(120) as u64;
         let mut gradient = vec![0.0; dim];
         while let Some(query) = whole.ask().unwrap() {
@@ -109,7 +109,7 @@ fn resumes_exactly<B: Belief, C: Choice<B>, U: Update<B>>(method: impl Fn() -> M
                 if seed % 2 == 0 {
                     cut.ask().unwrap();
                 }
-                cut = Session::restore(method(), &cut.snapshot().unwrap(), sight).unwrap();
+                cut = Session::restore(method(), &cut.snapshot().unwrap(), sight.clone()).unwrap();
             }
             assert_eq!(cut.ask().unwrap().as_ref(), Some(&query));
             problem.gradient(query.user, &query.point, &mut gradient);

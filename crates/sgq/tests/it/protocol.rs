@@ -275,7 +275,7 @@ fn stop_conditions_survive_a_restore() {
     let toy = toy();
     let sight = Sight::Problem(&toy);
     let restored = |settings: Settings, queries: u64| {
-        let mut session = Session::with_sight(method::saga(), settings, sight).unwrap();
+        let mut session = Session::with_sight(method::saga(), settings, sight.clone()).unwrap();
         let mut gradient = [0.0];
         while session.queries() < queries
             && let Some(query) = session.ask().unwrap()
@@ -283,7 +283,7 @@ fn stop_conditions_survive_a_restore() {
             toy.gradient(query.user, &query.point, &mut gradient);
             session.tell(query.ticket, &gradient).unwrap();
         }
-        Session::restore(method::saga(), &session.snapshot().unwrap(), sight).unwrap()
+        Session::restore(method::saga(), &session.snapshot().unwrap(), sight.clone()).unwrap()
     };
     let mut stopped = restored(settings().budget(5), 5);
     assert_eq!(stopped.stop_reason(), Some(StopReason::Budget { queries: 5 }));

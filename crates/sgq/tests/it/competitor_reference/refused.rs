@@ -99,13 +99,13 @@ fn sessions_that_see_too_little() {
     let needs_hessians = SettingsError::NeedsHessians { method: "refused".to_owned() };
     for sight in [Sight::Blind, Sight::Oracle(&problem)] {
         let power = Method::new("refused", Nothing, PowerOfChoice::new(2), Sgd);
-        assert_eq!(Session::with_sight(power, settings(), sight).unwrap_err(), needs_losses);
+        assert_eq!(Session::with_sight(power, settings(), sight.clone()).unwrap_err(), needs_losses);
         let oort = Method::new("refused", Nothing, Oort::new(), Sgd);
-        assert_eq!(Session::with_sight(oort, settings(), sight).unwrap_err(), needs_losses);
+        assert_eq!(Session::with_sight(oort, settings(), sight.clone()).unwrap_err(), needs_losses);
     }
     for sight in [Sight::Blind, Sight::Oracle(&problem), Sight::Problem(&problem)] {
         let ciag = Method::new("refused", Nothing, Cyclic::new(), CurvatureAided::new());
-        assert_eq!(Session::with_sight(ciag, settings(), sight).unwrap_err(), needs_hessians);
+        assert_eq!(Session::with_sight(ciag, settings(), sight.clone()).unwrap_err(), needs_hessians);
     }
 }
 

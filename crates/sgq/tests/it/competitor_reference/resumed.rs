@@ -29,12 +29,12 @@ fn advance(case: &Case, session: &mut dyn AskTell) -> (u64, usize, Vec<u64>, Vec
 /// The uninterrupted run, and one that is saved and restored before and after every single question.
 fn interrupted_run_is_the_same(case: &Case, recipe: Recipe, queries: usize) {
     let sight = Sight::Problem(&*case.problem);
-    let mut whole = recipe.open("resumed", case.settings(), sight).unwrap();
-    let mut pieces = recipe.open("resumed", case.settings(), sight).unwrap();
+    let mut whole = recipe.open("resumed", case.settings(), sight.clone()).unwrap();
+    let mut pieces = recipe.open("resumed", case.settings(), sight.clone()).unwrap();
     for number in 0..queries {
-        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight).unwrap();
+        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight.clone()).unwrap();
         pieces.ask().unwrap();
-        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight).unwrap();
+        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight.clone()).unwrap();
         assert_eq!(advance(case, &mut *whole), advance(case, &mut *pieces), "query {number}");
     }
     assert_eq!(whole.meter(), pieces.meter());
@@ -54,13 +54,13 @@ fn every_method() {
 /// Saves a session after that many queries, once `is_there` has confirmed where it is, and compares what follows.
 fn resumed_after(case: &Case, name: &str, queries: usize, is_there: impl Fn(&mut dyn AskTell)) {
     let sight = Sight::Problem(&*case.problem);
-    let mut session = recipe(name).open("resumed", case.settings(), sight).unwrap();
+    let mut session = recipe(name).open("resumed", case.settings(), sight.clone()).unwrap();
     for _ in 0..queries {
         advance(case, &mut *session);
     }
     let bytes = session.snapshot().unwrap();
-    is_there(&mut *recipe(name).restore("resumed", &bytes, sight).unwrap());
-    let mut restored = recipe(name).restore("resumed", &bytes, sight).unwrap();
+    is_there(&mut *recipe(name).restore("resumed", &bytes, sight.clone()).unwrap());
+    let mut restored = recipe(name).restore("resumed", &bytes, sight.clone()).unwrap();
     for later in 0..60 {
         assert_eq!(advance(case, &mut *session), advance(case, &mut *restored), "{name}, {later} later");
     }

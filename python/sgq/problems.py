@@ -1,0 +1,227 @@
+"""Problems whose objective is known, to compare methods on: quadratics, and regressions on data grouped by users.
+
+>>> import sgq
+>>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])  # the paper's: (x − b)²
+>>> toy.users, toy.minimum, toy.gap([5.0])
+(4, 2.5, 25.0)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _sgq
+from ._sgq import Problem
+
+__all__ = ["Loss", "Problem", "from_csv", "from_frame", "quadratics", "regression"]
+
+Loss = Literal["squares", "logistic", "poisson", "huber"]
+
+
+def quadratics(curvature: ArrayLike, center: ArrayLike) -> Problem:
+    """`f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from each user's curvature `A_i` and center `b_i`.
+
+    One number each where there is one parameter; a row of numbers each where there are several and no cross terms; a
+    symmetric matrix and a row each in general.
+
+    >>> problem = quadratics([[[2, 1], [1, 2]], [[1, 0], [0, 1]]], [[1, 0], [0, 1]])
+    >>> problem.dim, problem.smoothness.round(6).tolist()
+    (2, [6.0, 2.0])
+    """
+    curvatures = _numbers(curvature, "the curvature", (1, 2, 3))
+    centers = _numbers(center, "the center", (1, 2))
+    if centers.ndim == 1:
+        centers = centers[:, np.newaxis]
+    if curvatures.ndim == 1:
+        curvatures = curvatures[:, np.newaxis]
+    dense = curvatures.ndim == 3
+    if dense and curvatures.shape[1] != curvatures.shape[2]:
+        raise ValueError(f"the curvature has the shape {curvatures.shape}: each user's must be a square matrix")
+    flat = curvatures.reshape(len(curvatures), -1)
+    return _sgq.quadratics(flat.tolist(), centers.tolist(), dense)
+
+
+def regression(
+    X: Any,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    loss: Loss = "squares",
+    l2: float = 0.01,
+    delta: float = 1.345,
+    weights: ArrayLike | None = None,
+    intercept: bool = False,
+    solve: bool = True,
+) -> Problem:
+    """Each user's part is the mean loss over its own rows, plus `l2 / 2 ‖x‖²`; the objective is the plain mean over users.
+
+    `X` is an array with a row for each observation, or any sparse matrix of scipy; it is taken as it is, with a column of
+    ones put first where `intercept` is true. `groups` says whose row it is, and the users come in the sorted order of their
+    names; without it every row is a user. `weights` say how much a row counts within its user. For the logistic loss `y` has
+    two different values, of which the larger is the positive one. `delta` is where Huber's loss becomes linear. Without
+    `solve` the minimum is not computed, which saves time where nobody wants the gap.
+
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
+    >>> problem = regression(X, [0.0, 1.0, 2.0, 4.0], groups=["west", "west", "east", "east"])
+    >>> problem.user_names, problem.optimum.round(2).tolist()
+    (['east', 'west'], [-0.1, 1.28])
+    """
+    values, starts, columns, count, dim = _rows(X)
+    targets = _numbers(y, "y", (1,)) if loss != "logistic" else _signs(y)
+    if len(targets) != count:
+        raise ValueError(f"X has {count} rows, and y {len(targets)} numbers: give one for each row")
+    counts = None if weights is None else _numbers(weights, "the weights", (1,))
+    if counts is not None and len(counts) != count:
+        raise ValueError(f"X has {count} rows, and there are {len(counts)} weights: give one for each row")
+    names = None
+    blocks = np.arange(count + 1)
+    if groups is not None:
+        labels = np.asarray(groups)
+        if labels.shape != (count,):
+            raise ValueError(f"X has {count} rows, and groups the shape {labels.shape}: give one name for each row")
+        found, group = np.unique(labels, return_inverse=True)
+        names = [str(name) for name in found]
+        order = np.argsort(group, kind="stable")
+        blocks = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(found)))])
+        targets = targets[order]
+        counts = None if counts is None else counts[order]
+        if starts is None or columns is None:
+            values = values.reshape(count, dim)[order].reshape(-1)
+        else:
+            values, starts, columns = _sparse_in_order(values, starts, columns, order)
+    if intercept:
+        values, starts, columns, dim = _with_intercept(values, starts, columns, count, dim)
+    return _sgq.regression(
+        np.ascontiguousarray(values), dim, starts, columns, targets, counts, blocks, names, loss, l2, delta, solve
+    )
+
+
+def from_csv(
+    path: str | os.PathLike[str],
+    user: str,
+    target: str,
+    *,
+    loss: Loss | None = None,
+    l2: float = 0.01,
+    delta: float = 1.345,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    weight: str | None = None,
+    drop_missing: bool = False,
+    drop_constant: bool = False,
+    standardise: bool = True,
+) -> Problem:
+    """A regression of one column of a CSV file (plain or gzip) on the others, grouped by the column `user`.
+
+    It is what `sgq fit` does with the file: an intercept first, numbers standardised, levels coded. Without a `loss` it is
+    logistic where the target has two levels, and squares otherwise.
+    """
+    return _sgq.table(
+        os.fspath(path), None, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
+        drop_constant, standardise,
+    )  # fmt: skip
+
+
+def from_frame(
+    frame: Any,
+    user: str,
+    target: str,
+    *,
+    loss: Loss | None = None,
+    l2: float = 0.01,
+    delta: float = 1.345,
+    features: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
+    weight: str | None = None,
+    drop_missing: bool = False,
+    drop_constant: bool = False,
+    standardise: bool = True,
+) -> Problem:
+    """The same of a frame of pandas or polars. It passes as the CSV text that it would be written as: same numbers, same rules.
+
+    The columns' names must be text; a frame's index is not a column.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"school": ["e", "w", "e", "w"], "hours": [1, 3, 2, 6], "score": [2, 4, 4, 8]})
+    >>> problem = from_frame(frame, user="school", target="score")
+    >>> problem.user_names, problem.column_names
+    (['e', 'w'], ['intercept', 'hours'])
+    """
+    if hasattr(frame, "collect") and not hasattr(frame, "write_csv"):
+        frame = frame.collect()  # a lazy frame of polars
+    if hasattr(frame, "write_csv"):
+        text = frame.write_csv()
+    elif hasattr(frame, "to_csv"):
+        text = frame.to_csv(index=False)
+    else:
+        raise TypeError(f"the frame is a {type(frame).__name__}: it must be one of pandas or polars")
+    return _sgq.table(
+        None, text, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
+        drop_constant, standardise,
+    )  # fmt: skip
+
+
+def _names(names: Sequence[str] | None) -> list[str] | None:
+    if isinstance(names, str):
+        raise TypeError(f"{names!r} is one name: give a list of names")
+    return None if names is None else list(names)
+
+
+def _numbers(values: ArrayLike, what: str, depths: tuple[int, ...]) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{what} has the type {array.dtype}: it must be an array of real numbers")
+    if array.ndim not in depths:
+        wanted = " or ".join(map(str, depths))
+        raise ValueError(f"{what} has the shape {array.shape}: it must have {wanted} dimensions")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _signs(y: ArrayLike) -> NDArray[np.float64]:
+    """−1 for the smaller of two values, 1 for the larger."""
+    found, which = np.unique(np.asarray(y), return_inverse=True)
+    if len(found) != 2:
+        raise ValueError(f"y has {len(found)} different values: a logistic loss needs 2")
+    return 2.0 * which.reshape(-1) - 1.0
+
+
+Indices = NDArray[np.int64]
+
+
+def _rows(X: Any) -> tuple[NDArray[np.float64], Indices | None, Indices | None, int, int]:
+    """Numbers, starts and columns of the rows (the last two of sparse ones only), how many rows, and how many numbers in each."""
+    if not hasattr(X, "tocsr"):
+        array = _numbers(X, "X", (2,))
+        return array.reshape(-1), None, None, array.shape[0], array.shape[1]
+    sparse = X.tocsr().astype(np.float64)
+    if not sparse.has_canonical_format:
+        sparse = sparse.copy()
+        sparse.sum_duplicates()
+    return sparse.data, sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), *sparse.shape
+
+
+def _sparse_in_order(
+    values: NDArray[np.float64], starts: Indices, columns: Indices, order: Indices
+) -> tuple[NDArray[np.float64], Indices, Indices]:
+    lengths = np.diff(starts)[order]
+    new_starts = np.concatenate([[0], np.cumsum(lengths)])
+    taken = np.repeat(starts[order] - new_starts[:-1], lengths) + np.arange(new_starts[-1])
+    return values[taken], new_starts, columns[taken]
+
+
+def _with_intercept(
+    values: NDArray[np.float64], starts: Indices | None, columns: Indices | None, count: int, dim: int
+) -> tuple[NDArray[np.float64], Indices | None, Indices | None, int]:
+    if starts is None or columns is None:
+        dense = np.column_stack([np.ones(count), values.reshape(count, dim)])
+        return dense.reshape(-1), None, None, dim + 1
+    ends = starts[:-1]
+    values = np.insert(values, ends, 1.0)
+    columns = np.insert(columns + 1, ends, 0)
+    return values, starts + np.arange(count + 1), columns, dim + 1

@@ -1,0 +1,207 @@
+//! Experiments and certificates: many methods on problems, and what theory says of them.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+
+use numpy::PyArray1;
+use pyo3::{
+    exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+use sgq_bench::{
+    Experiment,
+    certify::{CertificateFile, Options, RegionSpec, certify},
+    experiment::{MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, PAPER},
+    run::{Control, Results, run},
+};
+
+use crate::{
+    errors, method,
+    problem::Problem,
+    session::{known_smoothness, step_rule},
+};
+
+/// How often a run looks for Ctrl-C and tells how far it is.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What to run: read from a file, or put together.
+#[pyclass(frozen, module = "sgq", name = "Experiment")]
+pub struct PyExperiment {
+    inner: Experiment,
+}
+
+#[pymethods]
+impl PyExperiment {
+    /// From a TOML file; "fig1" and "fig2" are the paper's.
+    #[staticmethod]
+    #[pyo3(signature = (path, problems, methods, trials, budget, seed))]
+    fn read(
+        path: PathBuf,
+        problems: Vec<String>,
+        methods: Vec<String>,
+        trials: Option<u64>,
+        budget: Option<u64>,
+        seed: Option<u64>,
+    ) -> PyResult<Self> {
+        let ours = PAPER.iter().find(|(name, ..)| path.as_os_str() == *name);
+        let (file, text) = match ours {
+            Some((_, file, text)) => ((*file).to_owned(), (*text).to_owned()),
+            None => {
+                let file = path.display().to_string();
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| PyOSError::new_err(format!("cannot read the experiment {file}: {error}")))?;
+                (file, text)
+            }
+        };
+        let read = Experiment::with_problems(&file, &text, &problems);
+        let mut inner = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        inner.keep_methods(&methods).map_err(PyValueError::new_err)?;
+        inner.trials = trials.unwrap_or(inner.trials);
+        inner.budget = budget.unwrap_or(inner.budget);
+        inner.seed = seed.unwrap_or(inner.seed);
+        if inner.tuning.is_some() {
+            return Err(PyValueError::new_err(format!(
+                "{file} tunes its step sizes: run it with the command line (sgq run {file}), or take out [tuning]"
+            )));
+        }
+        Self::checked(inner)
+    }
+
+    /// On one problem; a method is (its name here, its name in the catalogue, its step size, its own settings).
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)] // one caller
+    fn on(
+        problem: &Bound<'_, Problem>,
+        name: String,
+        x0: &Bound<'_, PyAny>,
+        methods: Vec<(String, String, Bound<'_, PyAny>, Bound<'_, PyDict>)>,
+        trials: u64,
+        budget: u64,
+        seed: u64,
+        relative: bool,
+        targets: Vec<f64>,
+    ) -> PyResult<Self> {
+        let problem = problem.get();
+        let start = problem.point(x0)?;
+        let mut named = Vec::new();
+        for (label, method, rule, options) in methods {
+            if named.iter().any(|other: &NamedMethod| other.name == label) {
+                return Err(PyValueError::new_err(format!(
+                    "two methods are called {label:?}: give each one a \"name\" of its own"
+                )));
+            }
+            let recipe = method::recipe(&method, Some(&options))?;
+            let inner = &*problem.inner;
+            let each = inner.smoothness().map(<[f64]>::to_vec);
+            let known = each.map(|each| known_smoothness(each, inner.users(), inner.objective_smoothness()));
+            let step_size = step_rule(Some(&rule), &recipe, known.transpose()?, inner.pl_constant())?;
+            named.push(NamedMethod { name: label, recipe, step_size });
+        }
+        if named.is_empty() {
+            return Err(PyValueError::new_err("there are no methods: give at least one"));
+        }
+        let inner = Experiment {
+            name: name.clone(),
+            title: name.clone(),
+            trials,
+            budget,
+            seed,
+            targets,
+            gap_axis: None,
+            relative,
+            tuning: None,
+            problems: vec![NamedProblem { name, start, problem: Arc::clone(&problem.inner), card: None, costs: None }],
+            methods: named,
+        };
+        for problem in &inner.problems {
+            for method in &inner.methods {
+                inner.open(problem, method, 0).map_err(errors::settings)?;
+            }
+        }
+        Self::checked(inner)
+    }
+
+    /// Runs all of it. Returns the finished curves, and whether all are: one of (problem, method, what it sees without paying,
+    /// first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard error).
+    #[pyo3(signature = (progress = None))]
+    fn run<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<(Vec<CurveOf<'py>>, bool)> {
+        let (interrupt, done) = (AtomicBool::new(false), AtomicU64::new(0));
+        let total = self.inner.trials * (self.inner.problems.len() * self.inner.methods.len()) as u64;
+        let on_trial = || {
+            done.fetch_add(1, Ordering::Relaxed);
+        };
+        let control = Control { interrupt: &interrupt, on_trial: &on_trial, trace: None, choices: false };
+        let (results, stopped) = std::thread::scope(|scope| {
+            let (sender, mut receiver) = channel();
+            let (inner, control) = (&self.inner, &control);
+            scope.spawn(move || sender.send(run(inner, control)));
+            let mut stopped = None;
+            loop {
+                match wait(py, &mut receiver) {
+                    Ok(results) => return (results, stopped),
+                    Err(RecvTimeoutError::Disconnected) => return (Results::default(), stopped),
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+                let told =
+                    progress.as_ref().map_or(Ok(()), |it| it.call1((done.load(Ordering::Relaxed), total)).map(drop));
+                if let (None, Err(error)) = (&stopped, py.check_signals().and(told)) {
+                    interrupt.store(true, Ordering::Relaxed);
+                    stopped = Some(error);
+                }
+            }
+        });
+        if let Some(failure) = results.failure {
+            return Err(PyRuntimeError::new_err(failure.to_string()));
+        }
+        let finished = results.unfinished.is_empty();
+        let rows = results.rows.into_iter().map(|row| {
+            let (mean, error) = (PyArray1::from_vec(py, row.gap_mean), PyArray1::from_vec(py, row.gap_sem));
+            (row.problem, row.method, row.sees_more, row.step_size, row.diverged, mean, error)
+        });
+        match stopped {
+            // Ctrl-C is for the caller, who has the finished curves then; a failure of `progress` is its own.
+            Some(error) if !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Err(error),
+            _ => Ok((rows.collect(), finished)),
+        }
+    }
+
+    /// What theory guarantees, as JSON.
+    fn certify(&self, py: Python<'_>, region: &str, samples: usize, seed: u64) -> PyResult<String> {
+        let region: RegionSpec = region.parse().map_err(PyValueError::new_err)?;
+        if samples == 0 {
+            return Err(PyValueError::new_err("samples is 0: it must be at least 1"));
+        }
+        let options = Options { region, samples, seed };
+        let certificates = py.detach(|| certify(&self.inner, &options));
+        let certificates = certificates.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let file = CertificateFile::new(&self.inner, &certificates);
+        serde_json::to_string(&file).map_err(|error| PyTypeError::new_err(error.to_string()))
+    }
+}
+
+/// Waits a moment, with other Python threads free to run.
+fn wait(py: Python<'_>, receiver: &mut Receiver<Results>) -> Result<Results, RecvTimeoutError> {
+    py.detach(move || receiver.recv_timeout(PAUSE))
+}
+
+type CurveOf<'py> =
+    (String, String, Option<&'static str>, f64, u64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+impl PyExperiment {
+    fn checked(inner: Experiment) -> PyResult<Self> {
+        for (what, found, most) in [("trials", inner.trials, MAX_TRIALS), ("budget", inner.budget, MAX_BUDGET)] {
+            if !(1..=most).contains(&found) {
+                return Err(PyValueError::new_err(format!("{what} is {found}: it must be from 1 to {most}")));
+            }
+        }
+        Ok(Self { inner })
+    }
+}
