@@ -41,7 +41,7 @@ def run(
     The columns: problem, method, queries, gap, gap_sem (its standard error over the trials), step_size, diverged (how many
     trials did), sees_more (what the method looks at without paying for it: empty for all that could really be run). Gaps are
     diagnostic and not billed. The same seed gives the same numbers, whatever the number of threads.
-    `progress` is called with the trials done and their total. Ctrl-C raises KeyboardInterrupt with the finished curves as
+    `progress` is called with the trials done and their total, now and then and at the end. Ctrl-C raises KeyboardInterrupt with the finished curves as
     its attribute `columns`.
 
     >>> import sgq
@@ -50,26 +50,34 @@ def run(
     >>> sorted(set(curves["method"].tolist())), curves["gap"][0].item()
     (['sgd', 'sgq'], 25.0)
     """
-    curves: list[Any] = []
-    finished = True
     if isinstance(what, (str, os.PathLike)):
         for name, given in [("x0", x0), ("step_size", step_size), ("relative", relative or None)]:
             if given is not None:
                 raise TypeError(f"{name} is the file's to say: {os.fspath(what)} has it for every problem and method")
-        names = [name if isinstance(name, str) else name.get("name", "") for name in methods or []]
-        experiments = [Experiment.read(what, list(problems or []), names, trials, budget, seed)]
+        names = _chosen("methods", methods)
+        experiments = [Experiment.read(what, _chosen("problems", problems), names, trials, budget, seed)]
     else:
-        named = {"problem": what} if isinstance(what, Problem) else dict(what)
+        named = {"problem": what} if isinstance(what, Problem) else what
+        if not isinstance(named, Mapping):
+            raise TypeError(f"a {type(what).__name__} cannot be run: give a problem, a dict of problems by name, or a file")
+        if not named:
+            raise ValueError("there are no problems: give at least one")
         if problems is not None:
             raise TypeError("problems is for files: give a dict with only those that are wanted")
         if methods is None:
             raise TypeError("methods is missing: give a list of names (sgq.methods() has them)")
+        # Zero is a mistake, and not the same as nothing said.
+        step_size = "auto" if step_size is None else step_size
+        trials = 20 if trials is None else trials
+        budget = 500 if budget is None else budget
         experiments = [
-            on_problem(problem, methods, x0, step_size or "auto", trials or 20, budget or 500, seed or 0, relative, name)
+            on_problem(problem, methods, x0, step_size, trials, budget, seed or 0, relative, name)
             for name, problem in named.items()
         ]
-    for experiment in experiments:
-        rows, finished = experiment.run(progress)
+    curves: list[Any] = []
+    finished = True
+    for before, experiment in enumerate(experiments):
+        rows, finished = experiment.run(progress and _overall(progress, before, len(experiments)))
         curves += rows
         if not finished:
             break
@@ -100,7 +108,8 @@ def queries_to(columns: Mapping[str, ArrayLike], targets: Sequence[float]) -> Co
             first = float(queries[rows][reached[0]]) if len(reached) else np.nan
             for name, value in zip(out, (problem, method, float(target), first)):
                 out[name].append(value)
-    return {name: np.array(values) for name, values in out.items()}
+    kinds = {"problem": "U", "method": "U", "target": "f8", "queries": "f8"}
+    return {name: np.array(values, kinds[name]) for name, values in out.items()}
 
 
 def curves_of(columns: Mapping[str, ArrayLike]) -> list[tuple[str, str, NDArray[np.int64]]]:
@@ -124,8 +133,8 @@ def on_problem(
     name: str,
     targets: Sequence[float] = (),
 ) -> Experiment:
-    if isinstance(methods, str):
-        raise TypeError(f"methods is {methods!r}: give a list of names")
+    if isinstance(methods, (str, Mapping)):
+        raise TypeError(f"methods is {methods!r}: give a list of methods")
     if not isinstance(problem, Problem):
         raise TypeError(f"{name} is a {type(problem).__name__}: make a problem with sgq.problems")
     start = np.zeros(problem.dim) if x0 is None else x0
@@ -133,9 +142,31 @@ def on_problem(
     return Experiment.on(problem, name, start, given, trials, budget, seed, relative, list(targets))
 
 
+def _chosen(what: str, names: Sequence[Any] | None) -> list[str]:
+    """Names of what to keep of a file; none where all of it is wanted."""
+    if names is None:
+        return []
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what} is {names!r}: give a list of names that the file has")
+    if not len(names):
+        raise ValueError(f"there are no {what}: give at least one, or leave it out to keep all")
+    return list(names)
+
+
+def _overall(progress: Callable[[int, int], Any], before: int, parts: int) -> Callable[[int, int], None]:
+    """Counts the trials of all parts, which have equally many."""
+
+    def tell(done: int, total: int) -> None:
+        progress(before * total + done, parts * total)
+
+    return tell
+
+
 def _method(method: str | Mapping[str, Any], step_size: StepSize) -> tuple[str, str, StepSize, dict[str, Any]]:
     if isinstance(method, str):
         return method, method, step_size, {}
+    if not isinstance(method, Mapping):
+        raise TypeError(f"{method!r} is not a method: give its name, or a dict with its name under \"method\"")
     options = dict(method)
     try:
         base = options.pop("method")
@@ -145,7 +176,7 @@ def _method(method: str | Mapping[str, Any], step_size: StepSize) -> tuple[str, 
 
 
 def _columns(curves: Sequence[Any]) -> Columns:
-    lengths = [len(curve[5]) for curve in curves]
+    lengths = np.array([len(curve[5]) for curve in curves], int)
 
     def repeated(field: int, kind: str) -> NDArray[Any]:
         return np.repeat(np.array([curve[field] or "" if kind == "U" else curve[field] for curve in curves], kind), lengths)

@@ -19,7 +19,7 @@ def certify(
     method: str | None = None,
     *,
     x0: ArrayLike | None = None,
-    step_size: StepSize = "auto",
+    step_size: StepSize | None = None,
     region: str = "sublevel",
     samples: int = 1000,
     seed: int = 0,
@@ -40,11 +40,13 @@ def certify(
     """
     if isinstance(what, Problem):
         named = {"method": method or "sgq", **options}
-        experiment = on_problem(what, [named], x0, step_size, 1, 400, seed, False, "problem", (1.0, 0.1))
+        rule = "auto" if step_size is None else step_size
+        experiment = on_problem(what, [named], x0, rule, 1, 400, seed, False, "problem", (1.0, 0.1))
         found: dict[str, Any] = json.loads(experiment.certify(region, samples, seed))["certificates"][0]
         return found
-    if options:
-        raise TypeError(f"{', '.join(options)}: a method's settings are the file's to say")
+    said = [name for name, given in [("x0", x0), ("step_size", step_size), *options.items()] if given is not None]
+    if said:
+        raise TypeError(f"{', '.join(said)}: that is the file's to say, of every problem and method")
     experiment = Experiment.read(what, [], [method] if method else [], None, None, None)
     whole: dict[str, Any] = json.loads(experiment.certify(region, samples, seed))
     return whole

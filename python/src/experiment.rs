@@ -12,7 +12,7 @@ use std::{
 
 use numpy::PyArray1;
 use pyo3::{
-    exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::PyDict,
 };
@@ -129,8 +129,9 @@ impl PyExperiment {
         Self::checked(inner)
     }
 
-    /// Runs all of it. Returns the finished curves, and whether all are: one of (problem, method, what it sees without paying,
-    /// first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard error).
+    /// Runs all of it. Returns the finished curves, and whether nobody pressed Ctrl-C on the way; a curve is (problem, method,
+    /// what it sees without paying, first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard
+    /// error).
     #[pyo3(signature = (progress = None))]
     fn run<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<(Vec<CurveOf<'py>>, bool)> {
         let (interrupt, done) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -139,6 +140,7 @@ impl PyExperiment {
             done.fetch_add(1, Ordering::Relaxed);
         };
         let control = Control { interrupt: &interrupt, on_trial: &on_trial, trace: None, choices: false };
+        let tell = || progress.as_ref().map_or(Ok(()), |it| it.call1((done.load(Ordering::Relaxed), total)).map(drop));
         let (results, stopped) = std::thread::scope(|scope| {
             let (sender, mut receiver) = channel();
             let (inner, control) = (&self.inner, &control);
@@ -150,9 +152,9 @@ impl PyExperiment {
                     Err(RecvTimeoutError::Disconnected) => return (Results::default(), stopped),
                     Err(RecvTimeoutError::Timeout) => {}
                 }
-                let told =
-                    progress.as_ref().map_or(Ok(()), |it| it.call1((done.load(Ordering::Relaxed), total)).map(drop));
-                if let (None, Err(error)) = (&stopped, py.check_signals().and(told)) {
+                if stopped.is_none()
+                    && let Err(error) = py.check_signals().and_then(|()| tell())
+                {
                     interrupt.store(true, Ordering::Relaxed);
                     stopped = Some(error);
                 }
@@ -161,15 +163,16 @@ impl PyExperiment {
         if let Some(failure) = results.failure {
             return Err(PyRuntimeError::new_err(failure.to_string()));
         }
-        let finished = results.unfinished.is_empty();
         let rows = results.rows.into_iter().map(|row| {
             let (mean, error) = (PyArray1::from_vec(py, row.gap_mean), PyArray1::from_vec(py, row.gap_sem));
             (row.problem, row.method, row.sees_more, row.step_size, row.diverged, mean, error)
         });
+        // The last trials are told of too, and a Ctrl-C between them is heard.
+        let stopped = stopped.or_else(|| py.check_signals().and_then(|()| tell()).err());
         match stopped {
             // Ctrl-C is for the caller, who has the finished curves then; a failure of `progress` is its own.
-            Some(error) if !error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Err(error),
-            _ => Ok((rows.collect(), finished)),
+            Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
+            stopped => Ok((rows.collect(), stopped.is_none())),
         }
     }
 
