@@ -39,6 +39,8 @@ def quadratics(curvature: ArrayLike, center: ArrayLike) -> Problem:
         centers = centers[:, np.newaxis]
     if curvatures.ndim == 1:
         curvatures = curvatures[:, np.newaxis]
+    if not len(curvatures):
+        raise ValueError("there are no users: give at least one curvature and center")
     dense = curvatures.ndim == 3
     if dense and curvatures.shape[1] != curvatures.shape[2]:
         raise ValueError(f"the curvature has the shape {curvatures.shape}: each user's must be a square matrix")
@@ -70,9 +72,11 @@ def regression(
     >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
     >>> problem = regression(X, [0.0, 1.0, 2.0, 4.0], groups=["west", "west", "east", "east"])
     >>> problem.user_names, problem.optimum.round(2).tolist()
-    (['east', 'west'], [-0.1, 1.28])
+    (['east', 'west'], [-0.18, 1.29])
     """
     values, starts, columns, count, dim = _rows(X)
+    if dim == 0 and not intercept:
+        raise ValueError("X has no columns: give at least one feature, or intercept=True")
     targets = _numbers(y, "y", (1,)) if loss != "logistic" else _signs(y)
     if len(targets) != count:
         raise ValueError(f"X has {count} rows, and y {len(targets)} numbers: give one for each row")
@@ -85,7 +89,7 @@ def regression(
         labels = np.asarray(groups)
         if labels.shape != (count,):
             raise ValueError(f"X has {count} rows, and groups the shape {labels.shape}: give one name for each row")
-        found, group = np.unique(labels, return_inverse=True)
+        found, group = _levels(labels, "groups")
         names = [str(name) for name in found]
         order = np.argsort(group, kind="stable")
         blocks = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(found)))])
@@ -119,8 +123,9 @@ def from_csv(
 ) -> Problem:
     """A regression of one column of a CSV file (plain or gzip) on the others, grouped by the column `user`.
 
-    It is what `sgq fit` does with the file: an intercept first, numbers standardised, levels coded. Without a `loss` it is
-    logistic where the target has two levels, and squares otherwise.
+    It is what `sgq fit` does with the file: an intercept first, levels coded, all features standardised, and for
+    squares and Huber's loss the target too. Without a `loss` it is logistic where the target has two levels, and
+    squares otherwise.
     """
     return _sgq.table(
         os.fspath(path), None, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
@@ -143,9 +148,10 @@ def from_frame(
     drop_constant: bool = False,
     standardise: bool = True,
 ) -> Problem:
-    """The same of a frame of pandas or polars. It passes as the CSV text that it would be written as: same numbers, same rules.
+    """The same of a frame of pandas or polars. It passes as the CSV text that it would be written as: the same numbers,
+    and the same rules.
 
-    The columns' names must be text; a frame's index is not a column.
+    A column of digits is a number then, even if the frame has it as text or as a category. A frame's index is no column.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"school": ["e", "w", "e", "w"], "hours": [1, 3, 2, 6], "score": [2, 4, 4, 8]})
@@ -155,12 +161,17 @@ def from_frame(
     """
     if hasattr(frame, "collect") and not hasattr(frame, "write_csv"):
         frame = frame.collect()  # a lazy frame of polars
-    if hasattr(frame, "write_csv"):
-        text = frame.write_csv()
-    elif hasattr(frame, "to_csv"):
-        text = frame.to_csv(index=False)
-    else:
+    if not hasattr(frame, "columns") or not (hasattr(frame, "write_csv") or hasattr(frame, "to_csv")):
         raise TypeError(f"the frame is a {type(frame).__name__}: it must be one of pandas or polars")
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        raise TypeError(f"the frame's columns have {frame.columns.nlevels} levels of names: give each column one name")
+    left_out = exclude or [] if features is None else set(frame.columns) - {*features}
+    for name in frame.columns:
+        column = np.asarray(frame[name])
+        # As text it would be one level of a category, beside all the other numbers.
+        if name not in left_out and column.dtype.kind == "f" and np.isinf(column).any():
+            raise ValueError(f"the frame: the column {name!r} has an infinite number: leave out its row, or the column")
+    text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
     return _sgq.table(
         None, text, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
         drop_constant, standardise,
@@ -185,10 +196,25 @@ def _numbers(values: ArrayLike, what: str, depths: tuple[int, ...]) -> NDArray[n
 
 def _signs(y: ArrayLike) -> NDArray[np.float64]:
     """−1 for the smaller of two values, 1 for the larger."""
-    found, which = np.unique(np.asarray(y), return_inverse=True)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y has the shape {labels.shape}: it must have 1 dimensions")
+    found, which = _levels(labels, "y")
     if len(found) != 2:
         raise ValueError(f"y has {len(found)} different values: a logistic loss needs 2")
-    return 2.0 * which.reshape(-1) - 1.0
+    return 2.0 * which.astype(np.float64) - 1.0
+
+
+def _levels(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The different values, sorted, and which of them stands where."""
+    for row, label in enumerate(labels.tolist()):
+        if label is None or (label == label) is not True:  # neither NaN nor the NA of pandas is
+            raise ValueError(f"{what} has nothing in row {row}: leave the rows out where it is missing")
+    try:
+        found, which = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"{what} has values that cannot be sorted ({error}): give numbers or text, not both") from None
+    return found, which.reshape(-1)
 
 
 Indices = NDArray[np.int64]
@@ -199,6 +225,8 @@ def _rows(X: Any) -> tuple[NDArray[np.float64], Indices | None, Indices | None, 
     if not hasattr(X, "tocsr"):
         array = _numbers(X, "X", (2,))
         return array.reshape(-1), None, None, array.shape[0], array.shape[1]
+    if len(X.shape) != 2 or X.dtype.kind not in "fiub":
+        raise TypeError(f"X is sparse, of type {X.dtype} and shape {X.shape}: it must have rows of real numbers")
     sparse = X.tocsr().astype(np.float64)
     if not sparse.has_canonical_format:
         sparse = sparse.copy()

@@ -33,7 +33,7 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
         return Ok(Vector::Borrowed(array));
     }
     if value.is_none() {
-        return Err(PyTypeError::new_err(format!("{what} is None: return an array of numbers")));
+        return Err(PyTypeError::new_err(format!("{what} is None: it must be an array of numbers")));
     }
     let py = value.py();
     let numpy = py.import("numpy")?;

@@ -1,10 +1,13 @@
 //! Problems whose objective is known: what simulations run against.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::{
-    exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError},
+    exceptions::{PyIndexError, PyOSError, PyOverflowError, PyTypeError, PyValueError},
     prelude::*,
 };
 use sgq::{
@@ -88,10 +91,10 @@ impl Problem {
     fn gradient<'py>(
         &self,
         py: Python<'py>,
-        user: usize,
+        user: &Bound<'py, PyAny>,
         point: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        self.check_user(user)?;
+        let user = self.user(user)?;
         let point = self.point(point)?;
         let mut gradient = vec![0.0; point.len()];
         py.detach(|| self.inner.gradient(user, &point, &mut gradient));
@@ -100,13 +103,10 @@ impl Problem {
 
     /// The objective at a point, or one user's part of it.
     #[pyo3(signature = (point, user = None))]
-    fn value(&self, py: Python<'_>, point: &Bound<'_, PyAny>, user: Option<usize>) -> PyResult<f64> {
+    fn value(&self, py: Python<'_>, point: &Bound<'_, PyAny>, user: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let point = self.point(point)?;
-        match user {
-            Some(user) => {
-                self.check_user(user)?;
-                Ok(py.detach(|| self.inner.user_value(user, &point)))
-            }
+        match user.map(|user| self.user(user)).transpose()? {
+            Some(user) => Ok(py.detach(|| self.inner.user_value(user, &point))),
             None => Ok(py.detach(|| self.inner.value(&point))),
         }
     }
@@ -150,11 +150,13 @@ impl Problem {
         }
     }
 
-    fn check_user(&self, user: usize) -> PyResult<()> {
+    /// A user's number. None is counted from the end: a negative one is a mistake.
+    fn user(&self, user: &Bound<'_, PyAny>) -> PyResult<usize> {
         let users = self.inner.users();
-        match user < users {
-            true => Ok(()),
-            false => Err(PyIndexError::new_err(format!(
+        match user.extract::<usize>() {
+            Ok(number) if number < users => Ok(number),
+            Err(error) if !error.is_instance_of::<PyOverflowError>(user.py()) => Err(error),
+            _ => Err(PyIndexError::new_err(format!(
                 "there is no user {user}: they are numbered from 0 to {}",
                 users - 1
             ))),
@@ -220,6 +222,9 @@ pub fn regression(
     made.map(|made| Problem { user_names, ..Problem::of_regression(made) }).map_err(refused)
 }
 
+/// Stands in messages where a file's name would.
+const FRAME: &str = "the frame";
+
 /// A regression on a table with a header, from a file or from the text of one.
 #[pyfunction]
 #[pyo3(signature = (path, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant,
@@ -260,7 +265,7 @@ pub fn table(
     let read = |loss| match (&path, text) {
         (Some(path), _) => csv::read(path, &options(loss)),
         (None, text) => csv::from_reader(text.unwrap_or_default().as_bytes(), &options(loss))
-            .map_err(|error| InFile { path: "the frame".into(), error }),
+            .map_err(|error| InFile { path: FRAME.into(), error }),
     };
     py.detach(|| {
         let (data, loss) = match wanted {
@@ -289,7 +294,10 @@ fn from_dataset(data: Dataset, loss: Loss, l2: f64) -> PyResult<Problem> {
 }
 
 fn unreadable(error: InFile<CsvError>) -> PyErr {
-    let words = error.to_string().replace("pass --drop-missing", "pass drop_missing=True");
+    let mut words = error.to_string().replace("pass --drop-missing", "pass drop_missing=True");
+    if error.path == Path::new(FRAME) {
+        words = words.replace("the file ", "it ");
+    }
     match error.error {
         CsvError::Table(TableError::Read(ReadError::Io(_))) => PyOSError::new_err(words),
         _ => PyValueError::new_err(words),
