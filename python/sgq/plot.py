@@ -4,11 +4,12 @@
 >>> curves = sgq.run("fig1", trials=20)
 >>> sgq.plot.gaps(curves).savefig("fig1.png")  # doctest: +SKIP
 
-Every function draws into `ax` where one is given, and into a new figure of pyplot's otherwise; it returns the figure. In a
-notebook end the line with a semicolon, or the figure is shown twice: once as open, once as returned.
+Every function draws into `ax` where one is given, and into a new figure of pyplot's otherwise; it returns the figure.
+In a notebook end the line with a semicolon, or the figure is shown twice: once as open, once as returned.
 
-Curves are told apart by colour, by marker and, past the palette, by dots: readers with any common colour blindness can tell the
-colours apart, and a print without colour still shows which is which. Order, colours and markers are those of `sgq reproduce`.
+Curves are told apart by colour, by marker and, past the palette, by dots: readers with any common colour blindness can
+tell the colours apart, and a print without colour still shows which is which. Order, colours and markers are those of
+`sgq reproduce`.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ GREY, PALE = "#555555", "#e3e3e3"
 
 # Markers on a curve, unless it has so few points that each can have its own.
 MARKED, FEW_POINTS = 6, 12
-# In powers of ten of the largest start: what goes further above leaves at the top, rather than squeeze all others into a
-# corner, and further below there is nothing but rounding.
+# In powers of ten of the largest start: what goes further above leaves at the top, rather than squeeze all others into
+# a corner, and further below there is nothing but rounding.
 WORST, LEAST = 2, -18
 # With more users there is no room for a bar and a name each.
 FEW_USERS = 40
@@ -61,12 +62,12 @@ def gaps(
     band: bool = True,
     targets: Sequence[float] = (),
 ) -> Figure:
-    """The mean gap on a logarithmic axis against queries: one curve for each method, in a band of one standard error.
+    """The mean gap on a logarithmic axis against queries: a curve for each method, in a band of one standard error.
 
-    `columns` come from `sgq.run`: the dict, or a frame of pandas or polars made of it. Several problems are drawn side by side;
-    `problem` names the one that is wanted. A method that sees more than it pays for is dashed, and the legend says what it sees;
-    so it does of trials that diverged. A gap of zero or less leaves at the bottom, an infinite one at the top. `targets` are
-    gaps to mark, with a ring where each curve first gets there, as `sgq.queries_to` counts.
+    `columns` come from `sgq.run`: the dict, or a frame of pandas or polars made of it. Several problems are drawn side
+    by side; `problem` names the one that is wanted. A method that sees more than it pays for is dashed, and the legend
+    says what it sees, and how many trials diverged. A gap of zero or less leaves at the bottom, an infinite one at the
+    top. `targets` are gaps to mark, with a ring where each curve first gets there, as `sgq.queries_to` counts.
 
     >>> import sgq
     >>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])
@@ -90,12 +91,13 @@ def gaps(
         if len(problems) > 1:
             raise ValueError(f"ax is one, and there are {len(problems)} problems: name the one to draw with problem=…")
         panels = [ax]
+        across = 1
     else:
-        panels = _panels(len(problems), len(place))
+        panels, across = _panels(len(problems), len(place))
     crossings = queries_to(table, targets)
     handles: dict[str, Any] = {}
     for panel, name in zip(panels, problems):
-        mine = [(method, rows[np.argsort(table["queries"][rows], kind="stable")]) for of, method, rows in curves if of == name]
+        mine = [(method, _by_queries(table, rows)) for of, method, rows in curves if of == name]
         _dress(panel)
         _set_limits(panel, table, mine)
         for method, rows in mine:
@@ -106,15 +108,13 @@ def gaps(
         if len(problems) > 1:
             panel.set_title(name, fontsize="medium", loc="left")
         panel.set(xlabel="queries", ylabel="mean objective gap")
-    figure: Figure = panels[0].figure
-    if ax is None:
+    figure = _figure(panels[0])
+    for number, panel in enumerate(panels if ax is None else []):
         # The axes' names stand at the edge; a panel above an empty place is at the edge.
-        across = panels[0].get_gridspec().ncols
-        for number, panel in enumerate(panels):
-            panel.set_ylabel(panel.get_ylabel() if number % across == 0 else "")
-            panel.set_xlabel(panel.get_xlabel() if number + across >= len(panels) else "")
-            panel.tick_params(labelbottom=number + across >= len(panels))
-    shown = {"handles": list(handles.values()), "handlelength": 3}
+        lowest = number + across >= len(panels)
+        panel.tick_params(labelbottom=lowest)
+        panel.set(xlabel=panel.get_xlabel() if lowest else "", ylabel="" if number % across else panel.get_ylabel())
+    shown: dict[str, Any] = {"handles": list(handles.values()), "handlelength": 3}
     if ax is not None:
         ax.legend(**shown, loc="best", edgecolor="none", framealpha=0.85)
     else:
@@ -153,12 +153,14 @@ def queries(
     _legend_above(axes)
     axes.set_xlim(left=0)
     axes.set_xlabel("queries")
-    return axes.figure
+    return _figure(axes)
 
 
 def history(result: OptimizeResult, *, names: Sequence[str] | None = None, ax: Axes | None = None) -> Figure:
-    """Who was asked when, from a result of `sgq.minimize`: a long stroke for a user who was chosen, a short one for a user who
-    was picked at random, in order to explore; black for a method, or a first round, without that difference.
+    """Who was asked when, from a result of `sgq.minimize`.
+
+    A long stroke is for a user who was chosen, a short one for a user who was picked at random, in order to explore; a
+    black one for a method, or a first round, without that difference.
 
     >>> import sgq
     >>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])
@@ -170,17 +172,19 @@ def history(result: OptimizeResult, *, names: Sequence[str] | None = None, ax: A
         asked, explored = np.asarray(result.history["user"]), np.asarray(result.history["explored"])
         users = len(result.queries_per_user)
     except (AttributeError, KeyError, TypeError):
-        raise TypeError(f"the result is a {type(result).__name__} without a history: give a result of sgq.minimize") from None
+        kind = type(result).__name__
+        raise TypeError(f"the result is a {kind} without a history: give a result of sgq.minimize") from None
     axes = _user_axes(result, users, names, ax)
     # A resumed run counts its queries from the first one on.
     numbers = np.arange(len(asked)) + int(result.queries) - len(asked) + 1
-    kinds = [(-1, 1.0, COLOURS[6], "asked"), (0, 1.0, COLOURS[0], "chosen"), (1, 0.45, COLOURS[1], "picked at random")]
-    for kind, height, colour, label in kinds:
-        at, user = numbers[explored == kind], asked[explored == kind]
+    looks = [(-1, 1.0, COLOURS[6], "asked"), (0, 1.0, COLOURS[0], "chosen"), (1, 0.45, COLOURS[1], "picked at random")]
+    for explores, height, colour, label in looks:
+        at, user = numbers[explored == explores], asked[explored == explores]
         if not len(at):
             continue
         if users <= FEW_USERS:
-            axes.vlines(at, user - 0.4 * height, user + 0.4 * height, color=colour, linewidth=1.2, label=label, zorder=2)
+            half = 0.4 * height
+            axes.vlines(at, user - half, user + half, color=colour, linewidth=1.2, label=label, zorder=2)
         else:
             # Strokes of a height that can be seen; so many would be most of a vector file.
             axes.plot(at, user, "|", color=colour, markersize=5 * height, rasterized=True, label=label, zorder=2)
@@ -188,7 +192,7 @@ def history(result: OptimizeResult, *, names: Sequence[str] | None = None, ax: A
         _legend_above(axes)
     axes.margins(x=0.01)
     axes.set_xlabel("query")
-    return axes.figure
+    return _figure(axes)
 
 
 def _table(columns: Any, band: bool) -> dict[str, NDArray[Any]]:
@@ -214,16 +218,27 @@ def _table(columns: Any, band: bool) -> dict[str, NDArray[Any]]:
     return table
 
 
-def _panels(count: int, curves: int) -> list[Axes]:
+def _by_queries(table: dict[str, NDArray[Any]], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[np.argsort(table["queries"][rows], kind="stable")]
+
+
+def _figure(axes: Axes) -> Figure:
+    part: Any = axes.figure  # a figure, or part of one, which cannot be saved
+    whole: Figure = part.figure
+    return whole
+
+
+def _panels(count: int, curves: int) -> tuple[list[Axes], int]:
+    """Axes in a new figure, and how many of them stand side by side."""
     across = min(count, 1 if count == 1 else 2 if count <= 4 else 3 if count <= 9 else 4)
     down = -(-count // across)
     size = (8.0, 4.2) if count == 1 else (3.1 * across + 2.2, 2.5 * down + 0.4)
     size = (size[0], max(size[1], 0.22 * curves + 0.3))  # room for the legend
-    figure, grid = pyplot.subplots(down, across, figsize=size, dpi=150, layout="constrained", sharex=True, squeeze=False)
-    panels: list[Axes] = list(grid.flat)
+    figure = pyplot.figure(figsize=size, dpi=150, layout="constrained")
+    panels: list[Axes] = list(figure.subplots(down, across, sharex=True, squeeze=False).flat)
     for empty in panels[count:]:
         empty.remove()
-    return panels[:count]
+    return panels[:count], across
 
 
 def _dress(axes: Axes) -> None:
@@ -262,7 +277,13 @@ def _set_limits(axes: Axes, table: dict[str, NDArray[Any]], curves: list[tuple[s
 
 
 def _curve(
-    axes: Axes, table: dict[str, NDArray[Any]], rows: NDArray[np.int64], method: str, place: int, band: bool, faint: bool
+    axes: Axes,
+    table: dict[str, NDArray[Any]],
+    rows: NDArray[np.int64],
+    method: str,
+    place: int,
+    band: bool,
+    faint: bool,
 ) -> tuple[str, Any]:
     number, gap = table["queries"][rows], table["gap"][rows].astype(float)
     sees_more, diverged = table["sees_more"][rows[0]], int(table["diverged"][rows].max())
@@ -294,12 +315,13 @@ def _curve(
         with np.errstate(invalid="ignore", over="ignore"):
             low, high = gap - error, gap + error
         known = np.isfinite(low) & np.isfinite(high) & (error >= 0)
-        axes.fill_between(number, low, high, where=known, color=colour, alpha=0.08 if faint else 0.16, linewidth=0, zorder=2)
+        alpha = 0.08 if faint else 0.16  # many bands on top of each other would hide the lines
+        axes.fill_between(number, low, high, where=known, color=colour, alpha=alpha, linewidth=0, zorder=2)
     return label, line
 
 
 def _marked(axes: Axes, number: NDArray[Any], gap: NDArray[np.float64], place: int) -> list[int]:
-    """The points that carry a marker, spread over the width and shifted from curve to curve so that they seldom fall together."""
+    """The points with a marker: over the whole width, and shifted from curve to curve so that few fall together."""
     low, high = axes.get_ylim()
     visible = np.flatnonzero((gap >= low) & (gap <= high))
     if len(visible) <= FEW_POINTS:
@@ -310,7 +332,9 @@ def _marked(axes: Axes, number: NDArray[Any], gap: NDArray[np.float64], place: i
     return sorted({int(visible[at]) for at in found if at < len(visible)})
 
 
-def _mark_targets(axes: Axes, targets: Sequence[float], crossings: dict[str, NDArray[Any]], place: dict[str, int]) -> None:
+def _mark_targets(
+    axes: Axes, targets: Sequence[float], crossings: dict[str, NDArray[Any]], place: dict[str, int]
+) -> None:
     for target in targets:
         axes.axhline(target, color=GREY, linewidth=0.9, linestyle=":", zorder=1.5)
     for method, target, number in zip(crossings["method"], crossings["target"], crossings["queries"]):

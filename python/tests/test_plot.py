@@ -30,10 +30,15 @@ def no_figure_stays_open_and_nothing_is_complained_of():
 def made_up(**changes):
     """Columns of one method after 0, 1 and 2 queries."""
     columns = {
-        "problem": np.array(["p"] * 3), "method": np.array(["m"] * 3), "queries": np.arange(3), "gap": np.array([4.0, 2.0, 1.0]),
-        "gap_sem": np.array([0.0, 0.5, 0.25]), "step_size": np.full(3, 0.1), "diverged": np.zeros(3, int),
+        "problem": np.array(["p"] * 3),
+        "method": np.array(["m"] * 3),
+        "queries": np.arange(3),
+        "gap": np.array([4.0, 2.0, 1.0]),
+        "gap_sem": np.array([0.0, 0.5, 0.25]),
+        "step_size": np.full(3, 0.1),
+        "diverged": np.zeros(3, int),
         "sees_more": np.array([""] * 3),
-    }  # fmt: skip
+    }
     return {**columns, **changes}
 
 
