@@ -41,8 +41,8 @@ def run(
     The columns: problem, method, queries, gap, gap_sem (its standard error over the trials), step_size, diverged (how many
     trials did), sees_more (what the method looks at without paying for it: empty for all that could really be run). Gaps are
     diagnostic and not billed. The same seed gives the same numbers, whatever the number of threads.
-    `progress` is called with the trials done and their total, now and then and at the end. Ctrl-C raises KeyboardInterrupt with the finished curves as
-    its attribute `columns`.
+    `progress` is called with the trials done and their total, now and then and at the end. Ctrl-C raises
+    KeyboardInterrupt with the finished curves as its attribute `columns`.
 
     >>> import sgq
     >>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])
@@ -59,7 +59,7 @@ def run(
     else:
         named = {"problem": what} if isinstance(what, Problem) else what
         if not isinstance(named, Mapping):
-            raise TypeError(f"a {type(what).__name__} cannot be run: give a problem, a dict of problems by name, or a file")
+            raise TypeError(f"a {type(what).__name__} cannot be run: give a problem, a dict of them by name, or a file")
         if not named:
             raise ValueError("there are no problems: give at least one")
         if problems is not None:

@@ -129,9 +129,9 @@ impl PyExperiment {
         Self::checked(inner)
     }
 
-    /// Runs all of it. Returns the finished curves, and whether nobody pressed Ctrl-C on the way; a curve is (problem, method,
-    /// what it sees without paying, first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard
-    /// error).
+    /// Runs all of it. Returns the finished curves, and whether nobody pressed Ctrl-C on the way; a curve is (problem,
+    /// method, what it sees without paying, first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its
+    /// standard error).
     #[pyo3(signature = (progress = None))]
     fn run<'py>(&self, py: Python<'py>, progress: Option<Bound<'py, PyAny>>) -> PyResult<(Vec<CurveOf<'py>>, bool)> {
         let (interrupt, done) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -161,7 +161,8 @@ try:
 except KeyboardInterrupt as error:
     sys.exit(f"{{numpy.unique(error.columns['problem']).tolist()}}: {{error}}")
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", script], **pipes)
     try:
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
