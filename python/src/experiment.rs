@@ -144,7 +144,8 @@ impl PyExperiment {
         let (results, stopped) = std::thread::scope(|scope| {
             let (sender, mut receiver) = channel();
             let (inner, control) = (&self.inner, &control);
-            scope.spawn(move || sender.send(run(inner, control)));
+            // Somebody listens until the results are there.
+            scope.spawn(move || drop(sender.send(run(inner, control))));
             let mut stopped = None;
             loop {
                 match wait(py, &mut receiver) {
