@@ -5,14 +5,16 @@ mod errors;
 mod method;
 mod session;
 
-use pyo3::prelude::*;
-
 /// The compiled half of the package `sgq`, which has all of it under better names.
-#[pymodule]
-fn _sgq(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<session::Session>()?;
-    module.add_class::<session::Query>()?;
-    module.add_function(wrap_pyfunction!(method::methods, module)?)?;
-    Ok(())
+#[pyo3::pymodule]
+mod _sgq {
+    #[pymodule_export]
+    use crate::{
+        method::methods,
+        session::{Query, Session},
+    };
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // Python's name for it
+    const __version__: &str = env!("CARGO_PKG_VERSION");
 }
