@@ -4,6 +4,7 @@ mod arrays;
 mod errors;
 mod method;
 mod session;
+mod types;
 
 /// The compiled half of the package `sgq`, which has all of it under better names.
 #[pyo3::pymodule]

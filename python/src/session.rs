@@ -13,7 +13,10 @@ use pyo3::{
 };
 use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket};
 
-use crate::{arrays, errors, method};
+use crate::{
+    arrays, errors, method,
+    types::{ArrayLike, Counts, Floats, State, StepRule},
+};
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -34,7 +37,7 @@ pub struct Query {
 impl Query {
     /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
     #[getter]
-    fn point<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<f64>> {
+    fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
         arrays::view(&slf.get().point, slf.clone().into_any())
     }
 
@@ -59,18 +62,18 @@ impl Session {
     #[new]
     #[pyo3(signature = (method = "sgq", *, x0, users, smoothness = None, step_size = None, budget = None,
         gradient_tolerance = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options))]
+        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: &str,
-        x0: &Bound<'_, PyAny>,
+        x0: ArrayLike<'_>,
         users: usize,
-        smoothness: Option<&Bound<'_, PyAny>>,
-        step_size: Option<&Bound<'_, PyAny>>,
+        smoothness: Option<ArrayLike<'_>>,
+        step_size: Option<StepRule<'_>>,
         budget: Option<u64>,
         gradient_tolerance: Option<f64>,
         divergence_limit: Option<f64>,
-        costs: Option<&Bound<'_, PyAny>>,
+        costs: Option<ArrayLike<'_>>,
         pl_constant: Option<f64>,
         objective_smoothness: Option<f64>,
         seed: u64,
@@ -79,15 +82,15 @@ impl Session {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let (entry, recipe) = method::recipe(method, options)?;
-        let start = arrays::vector(x0, "x0")?.as_slice()?.into_owned();
+        let start = arrays::vector(&x0, "x0")?.as_slice()?.into_owned();
         let mut settings = Settings::new(start, users).seed(seed);
-        let smoothness = smoothness.map(|each| per_user(each, users, "smoothness")).transpose()?;
+        let smoothness = smoothness.map(|each| per_user(&each, users, "smoothness")).transpose()?;
         if let Some(each) = &smoothness {
             settings = settings.smoothness(each.clone());
         }
         settings = settings.step_size(match step_size {
             None => auto(&recipe, smoothness, users, objective_smoothness, pl_constant)?,
-            Some(rule) => match rule.extract::<String>() {
+            Some(StepRule(rule)) => match rule.extract::<String>() {
                 Ok(word) if word == "auto" => auto(&recipe, smoothness, users, objective_smoothness, pl_constant)?,
                 Ok(word) if word == "theory" => StepSize::Theory,
                 Ok(word) => {
@@ -112,7 +115,7 @@ impl Session {
             settings = settings.divergence_limit(limit);
         }
         if let Some(costs) = costs {
-            settings = settings.costs(per_user(costs, users, "costs")?);
+            settings = settings.costs(per_user(&costs, users, "costs")?);
         }
         if let Some(constant) = pl_constant {
             settings = settings.pl_constant(constant);
@@ -142,13 +145,13 @@ impl Session {
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
     /// nothing is billed, and the question stays open.
-    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: ArrayLike<'_>) -> PyResult<()> {
         if ticket.0 != self.number {
             return Err(PyValueError::new_err(
                 "the ticket is from another session: tell answers to the session that asked the question",
             ));
         }
-        let gradient = arrays::vector(gradient, "the gradient")?;
+        let gradient = arrays::vector(&gradient, "the gradient")?;
         let numbers = gradient.as_slice()?;
         let numbers: &[f64] = &numbers;
         py.detach(|| self.inner.tell(Ticket(ticket.1), numbers)).map_err(errors::tell)
@@ -165,8 +168,8 @@ impl Session {
 
     /// Where the run stands.
     #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.inner.point())
+    fn point<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        Floats(PyArray1::from_slice(py, self.inner.point()))
     }
 
     /// The method's name.
@@ -183,8 +186,8 @@ impl Session {
 
     /// Queries paid for so far, user by user.
     #[getter]
-    fn queries_per_user<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        PyArray1::from_slice(py, self.inner.meter().billed_per_user())
+    fn queries_per_user<'py>(&self, py: Python<'py>) -> Counts<'py> {
+        Counts(PyArray1::from_slice(py, self.inner.meter().billed_per_user()))
     }
 
     /// What all queries so far have cost.
@@ -230,7 +233,7 @@ impl Session {
     }
 
     /// All of the session, its randomness and its open question included, to be stored.
-    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let snapshot =
             py.detach(|| self.inner.snapshot()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let options = PyDict::new(py);
@@ -242,22 +245,22 @@ impl Session {
         state.set_item("options", options)?;
         state.set_item("number", self.number)?;
         state.set_item("snapshot", PyBytes::new(py, &snapshot))?;
-        Ok(state)
+        Ok(State(state))
     }
 
     /// Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten.
-    fn load_state_dict(&mut self, state: &Bound<'_, PyDict>) -> PyResult<()> {
-        *self = Self::restored(state)?;
+    fn load_state_dict(&mut self, state: State<'_>) -> PyResult<()> {
+        *self = Self::restored(&state)?;
         Ok(())
     }
 
     /// A session from a stored state.
     #[classmethod]
-    fn from_state_dict(_class: &Bound<'_, PyType>, state: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Self::restored(state)
+    fn from_state_dict(_class: &Bound<'_, PyType>, state: State<'_>) -> PyResult<Self> {
+        Self::restored(&state)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (State<'py>,))> {
         let state = slf.borrow().state_dict(slf.py())?;
         Ok((slf.get_type().getattr("from_state_dict")?, (state,)))
     }
