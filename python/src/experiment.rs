@@ -27,6 +27,7 @@ use crate::{
     errors, method,
     problem::Problem,
     session::{known_smoothness, step_rule},
+    types::{ArrayLike, Floats, StepRule},
 };
 
 /// How often a run looks for Ctrl-C and tells how far it is.
@@ -81,8 +82,8 @@ impl PyExperiment {
     fn on(
         problem: &Bound<'_, Problem>,
         name: String,
-        x0: &Bound<'_, PyAny>,
-        methods: Vec<(String, String, Bound<'_, PyAny>, Bound<'_, PyDict>)>,
+        x0: ArrayLike<'_>,
+        methods: Vec<(String, String, StepRule<'_>, Bound<'_, PyDict>)>,
         trials: u64,
         budget: u64,
         seed: u64,
@@ -90,7 +91,7 @@ impl PyExperiment {
         targets: Vec<f64>,
     ) -> PyResult<Self> {
         let problem = problem.get();
-        let start = problem.point(x0)?;
+        let start = problem.point(&x0)?;
         let mut named = Vec::new();
         for (label, method, rule, options) in methods {
             if named.iter().any(|other: &NamedMethod| other.name == label) {
@@ -163,7 +164,7 @@ impl PyExperiment {
         }
         let finished = results.unfinished.is_empty();
         let rows = results.rows.into_iter().map(|row| {
-            let (mean, error) = (PyArray1::from_vec(py, row.gap_mean), PyArray1::from_vec(py, row.gap_sem));
+            let [mean, error] = [row.gap_mean, row.gap_sem].map(|column| Floats(PyArray1::from_vec(py, column)));
             (row.problem, row.method, row.sees_more, row.step_size, row.diverged, mean, error)
         });
         match stopped {
@@ -192,8 +193,7 @@ fn wait(py: Python<'_>, receiver: &mut Receiver<Results>) -> Result<Results, Rec
     py.detach(move || receiver.recv_timeout(PAUSE))
 }
 
-type CurveOf<'py> =
-    (String, String, Option<&'static str>, f64, u64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+type CurveOf<'py> = (String, String, Option<&'static str>, f64, u64, Floats<'py>, Floats<'py>);
 
 impl PyExperiment {
     fn checked(inner: Experiment) -> PyResult<Self> {
