@@ -2,15 +2,113 @@
 The compiled half of the package `sgq`, which has all of it under better names.
 """
 
-from numpy import float64, uint64
+from _typeshed import SupportsGetItem
+from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
 from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Query", "Session", "methods"]
+__all__ = ["__version__", "Experiment", "Problem", "Query", "Session", "methods", "quadratics", "regression", "table"]
 
 __version__: Final[str]
+
+@final
+class Experiment:
+    """
+    What to run: read from a file, or put together.
+    """
+    def certify(self, /, region: str, samples: SupportsIndex, seed: SupportsIndex) -> str:
+        """
+        What theory guarantees, as JSON.
+        """
+    @staticmethod
+    def on(problem: Problem, name: str, x0: ArrayLike, methods: SupportsGetItem[int, tuple[str, str, SupportsFloat | SupportsIndex | Literal["auto", "theory"], dict[str, Any]]], trials: SupportsIndex, budget: SupportsIndex, seed: SupportsIndex, relative: bool, targets: SupportsGetItem[int, SupportsFloat | SupportsIndex]) -> Experiment:
+        """
+        On one problem; a method is (its name here, its name in the catalogue, its step size, its own settings).
+        """
+    @staticmethod
+    def read(path: str | PathLike[str], problems: SupportsGetItem[int, str], methods: SupportsGetItem[int, str], trials: SupportsIndex | None, budget: SupportsIndex | None, seed: SupportsIndex | None) -> Experiment:
+        """
+        From a TOML file; "fig1" and "fig2" are the paper's.
+        """
+    def run(self, /, progress: Any | None = None) -> tuple[list[tuple[str, str, str | None, float, int, NDArray[float64], NDArray[float64]]], bool]:
+        """
+        Runs all of it. Returns the finished curves, and whether all are: one of (problem, method, what it sees without paying,
+        first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard error).
+        """
+
+@final
+class Problem:
+    """
+    Users whose functions are known, and so the objective, which is their mean: to compare methods on, and to look at.
+
+    Made by the functions of `sgq.problems`.
+    """
+    def __len__(self, /) -> int: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def card(self, /) -> str | None:
+        """
+        What kind of problem the data make, in lines for a reader; None for problems that were not read from a table.
+        """
+    @property
+    def column_names(self, /) -> list[str] | None:
+        """
+        The names of the parameters; None where they have none.
+        """
+    @property
+    def dim(self, /) -> int:
+        """
+        How many parameters there are, d.
+        """
+    def gap(self, /, point: ArrayLike) -> float:
+        """
+        How far the objective is above its minimum.
+        """
+    def gradient(self, /, user: SupportsIndex, point: ArrayLike) -> NDArray[float64]:
+        """
+        A user's gradient at a point. Looking at it here is not billed.
+        """
+    @property
+    def minimum(self, /) -> float | None:
+        """
+        How small it is there.
+        """
+    @property
+    def objective_smoothness(self, /) -> float | None:
+        """
+        The smoothness of the objective itself.
+        """
+    @property
+    def optimum(self, /) -> NDArray[float64] | None:
+        """
+        Where the objective is smallest.
+        """
+    @property
+    def pl_constant(self, /) -> float | None:
+        """
+        The Polyak-Łojasiewicz constant `μ`.
+        """
+    @property
+    def smoothness(self, /) -> NDArray[float64] | None:
+        """
+        Each user's smoothness `L_i`.
+        """
+    @property
+    def user_names(self, /) -> list[str] | None:
+        """
+        The users' names; None where they have none.
+        """
+    @property
+    def users(self, /) -> int:
+        """
+        How many users there are, n.
+        """
+    def value(self, /, point: ArrayLike, user: SupportsIndex | None = None) -> float:
+        """
+        The objective at a point, or one user's part of it.
+        """
 
 @final
 class Query:
@@ -42,10 +140,25 @@ class Query:
 @final
 class Session:
     """
-    One run of one method.
+    One run of one method: `ask` whom to query, `tell` what they answered.
+
+    method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
+    keywords (`p=0.3`).
+    x0: where to start. users: how many there are.
+    problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
+    answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
+    smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+    step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
+    pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
+    budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
+    last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+    once a coordinate is past that.
+    seed: of all randomness. The same seed gives the same bytes.
+    table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
+    row a user), and a folder for a file to keep them in.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str = "sgq", *, x0: ArrayLike, users: SupportsIndex, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str = "sgq", *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
@@ -62,14 +175,20 @@ class Session:
         """
         What all queries so far have cost.
         """
-    @classmethod
-    def from_state_dict(cls, /, state: State) -> Session:
+    @property
+    def diagnostic(self, /) -> int:
         """
-        A session from a stored state.
+        Gradients that were looked at without being billed, by a method that is only a yardstick.
+        """
+    @classmethod
+    def from_state_dict(cls, /, state: State, problem: Problem | None = None) -> Session:
+        """
+        A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
         """
     def load_state_dict(self, /, state: State) -> None:
         """
-        Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten.
+        Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the
+        problem that it sees stays.
         """
     @property
     def message(self, /) -> str | None:
@@ -87,6 +206,11 @@ class Session:
         Where the run stands.
         """
     @property
+    def problem(self, /) -> Problem | None:
+        """
+        The problem that the session sees; None where the users are somewhere else.
+        """
+    @property
     def queries(self, /) -> int:
         """
         Queries paid for so far.
@@ -95,6 +219,11 @@ class Session:
     def queries_per_user(self, /) -> NDArray[uint64]:
         """
         Queries paid for so far, user by user.
+        """
+    def simulate(self, /, queries: SupportsIndex) -> tuple[NDArray[int64], NDArray[int64], NDArray[int64]]:
+        """
+        Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
+        each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
         """
     def state_dict(self, /) -> State:
         """
@@ -129,4 +258,19 @@ class Session:
 def methods() -> list[tuple[str, str, str, list[str]]]:
     """
     The built-in methods: a list of (name, summary, what it charges, its own settings).
+    """
+
+def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], center: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], dense: bool) -> Problem:
+    """
+    `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
+    """
+
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: SupportsGetItem[int, SupportsIndex] | None, columns: SupportsGetItem[int, SupportsIndex] | None, targets: SupportsGetItem[int, SupportsFloat | SupportsIndex], weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None, blocks: SupportsGetItem[int, SupportsIndex], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool) -> Problem:
+    """
+    A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
+    """
+
+def table(path: str | PathLike[str] | None, text: str | None, user: str, target: str, loss: str | None, delta: SupportsFloat | SupportsIndex, l2: SupportsFloat | SupportsIndex, features: SupportsGetItem[int, str] | None, exclude: SupportsGetItem[int, str] | None, weight: str | None, drop_missing: bool, drop_constant: bool, standardise: bool) -> Problem:
+    """
+    A regression on a table with a header, from a file or from the text of one.
     """

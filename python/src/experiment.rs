@@ -14,7 +14,6 @@ use numpy::PyArray1;
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
-    types::PyDict,
 };
 use sgq_bench::{
     Experiment,
@@ -27,7 +26,7 @@ use crate::{
     errors, method,
     problem::Problem,
     session::{known_smoothness, step_rule},
-    types::{ArrayLike, Floats, StepRule},
+    types::{ArrayLike, Floats, Keywords, StepRule},
 };
 
 /// How often a run looks for Ctrl-C and tells how far it is.
@@ -83,7 +82,7 @@ impl PyExperiment {
         problem: &Bound<'_, Problem>,
         name: String,
         x0: ArrayLike<'_>,
-        methods: Vec<(String, String, StepRule<'_>, Bound<'_, PyDict>)>,
+        methods: Vec<(String, String, StepRule<'_>, Keywords<'_>)>,
         trials: u64,
         budget: u64,
         seed: u64,

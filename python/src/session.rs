@@ -50,7 +50,22 @@ impl Query {
     }
 }
 
-/// One run of one method.
+/// One run of one method: `ask` whom to query, `tell` what they answered.
+///
+/// method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
+/// keywords (`p=0.3`).
+/// x0: where to start. users: how many there are.
+/// problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
+/// answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
+/// smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+/// step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
+/// pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
+/// budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
+/// last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+/// once a coordinate is past that.
+/// seed: of all randomness. The same seed gives the same bytes.
+/// table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
+/// row a user), and a folder for a file to keep them in.
 #[pyclass(module = "sgq")]
 pub struct Session {
     inner: Box<dyn AskTell>,

@@ -81,6 +81,11 @@ typed! {
 }
 
 typed! {
+    /// A method's own settings.
+    Keywords(PyDict): of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
+}
+
+typed! {
     /// A stored session.
     State(PyDict): named!("sgq._state", "State")
 }
