@@ -5,8 +5,8 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, channel},
     },
+    thread,
     time::Duration,
 };
 
@@ -19,7 +19,7 @@ use sgq_bench::{
     Experiment,
     certify::{CertificateFile, Options, RegionSpec, certify},
     experiment::{MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, PAPER},
-    run::{Control, Results, run},
+    run::{Control, run},
 };
 
 use crate::{
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How often a run looks for Ctrl-C and tells how far it is.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What to run: read from a file, or put together.
 #[pyclass(frozen, module = "sgq", name = "Experiment")]
@@ -139,25 +139,23 @@ impl PyExperiment {
             done.fetch_add(1, Ordering::Relaxed);
         };
         let control = Control { interrupt: &interrupt, on_trial: &on_trial, trace: None, choices: false };
-        let (results, stopped) = std::thread::scope(|scope| {
-            let (sender, mut receiver) = channel();
-            let (inner, control) = (&self.inner, &control);
-            scope.spawn(move || sender.send(run(inner, control)));
-            let mut stopped = None;
-            loop {
-                match wait(py, &mut receiver) {
-                    Ok(results) => return (results, stopped),
-                    Err(RecvTimeoutError::Disconnected) => return (Results::default(), stopped),
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
-                let told =
-                    progress.as_ref().map_or(Ok(()), |it| it.call1((done.load(Ordering::Relaxed), total)).map(drop));
+        let mut stopped = None;
+        let results = thread::scope(|scope| {
+            let worker = scope.spawn(|| run(&self.inner, &control));
+            while !worker.is_finished() {
+                py.detach(|| thread::sleep(PAUSE));
+                let told = progress.as_ref().map_or(Ok(()), |it| {
+                    let done = done.load(Ordering::Relaxed);
+                    it.call1((done, total)).map(drop)
+                });
                 if let (None, Err(error)) = (&stopped, py.check_signals().and(told)) {
                     interrupt.store(true, Ordering::Relaxed);
                     stopped = Some(error);
                 }
             }
+            worker.join()
         });
+        let results = results.map_err(|_| PyRuntimeError::new_err("the experiment failed; please report this"))?;
         if let Some(failure) = results.failure {
             return Err(PyRuntimeError::new_err(failure.to_string()));
         }
@@ -185,11 +183,6 @@ impl PyExperiment {
         let file = CertificateFile::new(&self.inner, &certificates);
         serde_json::to_string(&file).map_err(|error| PyTypeError::new_err(error.to_string()))
     }
-}
-
-/// Waits a moment, with other Python threads free to run.
-fn wait(py: Python<'_>, receiver: &mut Receiver<Results>) -> Result<Results, RecvTimeoutError> {
-    py.detach(move || receiver.recv_timeout(PAUSE))
 }
 
 type CurveOf<'py> = (String, String, Option<&'static str>, f64, u64, Floats<'py>, Floats<'py>);
