@@ -202,7 +202,7 @@ def _signs(y: ArrayLike) -> NDArray[np.float64]:
     found, which = _levels(labels, "y")
     if len(found) != 2:
         raise ValueError(f"y has {len(found)} different values: a logistic loss needs 2")
-    return 2.0 * which.astype(np.float64) - 1.0
+    return np.where(which == 1, 1.0, -1.0)
 
 
 def _levels(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -5,9 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods as _};
 use pyo3::{
-    exceptions::{PyIndexError, PyOSError, PyOverflowError, PyTypeError, PyValueError},
+    exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError},
     prelude::*,
 };
 use sgq::{
@@ -19,7 +19,10 @@ use sgq_data::{
     csv::{self, CsvError, Features},
 };
 
-use crate::arrays;
+use crate::{
+    arrays,
+    types::{ArrayLike, Floats},
+};
 
 /// Users whose functions are known, and so the objective, which is their mean: to compare methods on, and to look at.
 ///
@@ -59,8 +62,8 @@ impl Problem {
 
     /// Each user's smoothness `L_i`.
     #[getter]
-    fn smoothness<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.inner.smoothness().map(|each| PyArray1::from_slice(py, each))
+    fn smoothness<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.smoothness().map(|each| Floats(PyArray1::from_slice(py, each)))
     }
 
     /// The smoothness of the objective itself.
@@ -77,8 +80,8 @@ impl Problem {
 
     /// Where the objective is smallest.
     #[getter]
-    fn optimum<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.inner.optimum().map(|optimum| PyArray1::from_slice(py, &optimum.point))
+    fn optimum<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.optimum().map(|optimum| Floats(PyArray1::from_slice(py, &optimum.point)))
     }
 
     /// How small it is there.
@@ -88,23 +91,18 @@ impl Problem {
     }
 
     /// A user's gradient at a point. Looking at it here is not billed.
-    fn gradient<'py>(
-        &self,
-        py: Python<'py>,
-        user: &Bound<'py, PyAny>,
-        point: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn gradient<'py>(&self, py: Python<'py>, user: i64, point: ArrayLike<'py>) -> PyResult<Floats<'py>> {
         let user = self.user(user)?;
-        let point = self.point(point)?;
+        let point = self.point(&point)?;
         let mut gradient = vec![0.0; point.len()];
         py.detach(|| self.inner.gradient(user, &point, &mut gradient));
-        Ok(PyArray1::from_vec(py, gradient))
+        Ok(Floats(PyArray1::from_vec(py, gradient)))
     }
 
     /// The objective at a point, or one user's part of it.
     #[pyo3(signature = (point, user = None))]
-    fn value(&self, py: Python<'_>, point: &Bound<'_, PyAny>, user: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
-        let point = self.point(point)?;
+    fn value(&self, py: Python<'_>, point: ArrayLike<'_>, user: Option<i64>) -> PyResult<f64> {
+        let point = self.point(&point)?;
         match user.map(|user| self.user(user)).transpose()? {
             Some(user) => Ok(py.detach(|| self.inner.user_value(user, &point))),
             None => Ok(py.detach(|| self.inner.value(&point))),
@@ -112,8 +110,8 @@ impl Problem {
     }
 
     /// How far the objective is above its minimum.
-    fn gap(&self, py: Python<'_>, point: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let point = self.point(point)?;
+    fn gap(&self, py: Python<'_>, point: ArrayLike<'_>) -> PyResult<f64> {
+        let point = self.point(&point)?;
         py.detach(|| self.inner.gap(&point)).ok_or_else(|| {
             PyValueError::new_err("the minimum is not known, so there is no gap: make the problem with solve=True")
         })
@@ -150,17 +148,13 @@ impl Problem {
         }
     }
 
-    /// A user's number. None is counted from the end: a negative one is a mistake.
-    fn user(&self, user: &Bound<'_, PyAny>) -> PyResult<usize> {
+    /// A user's number, counted from 0: a negative one is a mistake, and not counted from the end.
+    fn user(&self, user: i64) -> PyResult<usize> {
         let users = self.inner.users();
-        match user.extract::<usize>() {
-            Ok(number) if number < users => Ok(number),
-            Err(error) if !error.is_instance_of::<PyOverflowError>(user.py()) => Err(error),
-            _ => Err(PyIndexError::new_err(format!(
-                "there is no user {user}: they are numbered from 0 to {}",
-                users - 1
-            ))),
-        }
+        let found = usize::try_from(user).ok().filter(|user| *user < users);
+        found.ok_or_else(|| {
+            PyIndexError::new_err(format!("there is no user {user}: they are numbered from 0 to {}", users - 1))
+        })
     }
 
     /// Storage that fits the problem's own gradients, by the name of its format.
@@ -195,7 +189,7 @@ pub fn quadratics(py: Python<'_>, curvature: Vec<Vec<f64>>, center: Vec<Vec<f64>
 #[allow(clippy::too_many_arguments)] // one caller
 pub fn regression(
     py: Python<'_>,
-    values: PyReadonlyArray1<'_, f64>,
+    values: Floats<'_>,
     dim: usize,
     starts: Option<Vec<usize>>,
     columns: Option<Vec<u32>>,
@@ -209,7 +203,7 @@ pub fn regression(
     solve: bool,
 ) -> PyResult<Problem> {
     let loss = loss_by_name(loss, delta)?;
-    let values = values.as_slice()?.to_vec();
+    let values = values.readonly().as_slice()?.to_vec();
     let rows = match (starts, columns) {
         (Some(starts), Some(columns)) => Rows::Sparse { dim, starts, columns, values },
         _ => Rows::Dense { dim, values },

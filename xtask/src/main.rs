@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask test` runs every check that a change must pass.
+//! The project's own tasks: `cargo xtask test` runs every check that a change must pass, `cargo xtask stubs` writes what
+//! Python's tools know of the compiled half of the package.
 
 mod python;
 
@@ -20,11 +21,23 @@ const CHECKS: &[(&str, &[&str])] = &[
 fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("stubs") => stubs(),
         _ => {
             eprintln!(
-                "usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests, the Python package"
+                "usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, the Python package\n       \
+                        cargo xtask stubs    the Python package's types and docstrings, from the code"
             );
             ExitCode::from(2)
+        }
+    }
+}
+
+fn stubs() -> ExitCode {
+    match python::stubs() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
         }
     }
 }
