@@ -6,11 +6,21 @@ use std::{
     process::Command,
 };
 
+type Check = (&'static str, &'static [&'static str]);
+
 /// What is run in the environment, once the package is in it.
-const CHECKS: &[(&str, &[&str])] = &[
+const CHECKS: &[Check] = &[
     ("pytest and doctests", &["-m", "pytest", "-q"]),
     ("mypy", &["-m", "mypy"]),
     ("stubs", &["-m", "mypy.stubtest", "sgq._sgq"]),
+];
+
+/// The same checks see more where PyTorch is: `sgq.torch`, its tests and its types. The example needs real data.
+const TORCH_CHECKS: &[Check] = &[
+    ("pytest and doctests", &["-m", "pytest", "-q"]),
+    ("mypy", &["-m", "mypy"]),
+    ("the data", &["../scripts/datasets.py"]),
+    ("the example", &["examples/torch/nonconvex.py"]),
 ];
 
 /// The types and docstrings of the compiled half, as the code says them.
@@ -18,46 +28,51 @@ const STUBS: &str = "sgq/_sgq.pyi";
 
 /// Builds the package and runs its checks; on failure, says what to do.
 pub fn test() -> Result<(), String> {
-    let package = Package::install()?;
-    // One build serves the tests and the stubs: what is described in it is not run.
-    package.run(&["-m", "maturin", "develop", "--quiet", "--features", "stubs"], "the package cannot be built")?;
-    let generated = package.environment.join("stubs");
-    package.generate_stubs(&generated)?;
+    let environment = Environment::new("python", &["requirements-test.txt"])?;
+    environment.build()?;
+    let generated = environment.folder.join("stubs");
+    environment.generate_stubs(&generated)?;
     // By lines, whatever the checkout ends them with.
-    if !read(&generated.join(STUBS))?.lines().eq(read(&package.folder.join(STUBS))?.lines()) {
+    if !read(&generated.join(STUBS))?.lines().eq(read(&environment.package.join(STUBS))?.lines()) {
         return Err(format!("python/{STUBS} is not what the code says: run cargo xtask stubs"));
     }
-    for (name, arguments) in CHECKS {
-        package.run(arguments, &format!("{name} failed"))?;
-    }
-    Ok(())
+    environment.check(CHECKS)
+}
+
+/// The same with PyTorch, which is too large a download for every change.
+pub fn torch() -> Result<(), String> {
+    let environment = Environment::new("torch", &["requirements-test.txt", "requirements-torch.txt"])?;
+    environment.build()?;
+    environment.check(TORCH_CHECKS)
 }
 
 /// Writes the stubs.
 pub fn stubs() -> Result<(), String> {
-    let package = Package::install()?;
-    package.generate_stubs(&package.folder)
+    let environment = Environment::new("python", &["requirements-test.txt"])?;
+    environment.generate_stubs(&environment.package)
 }
 
-/// The package's folder, and the environment that it is built and tested in.
-struct Package {
+/// A virtual environment in `target/`, for the package.
+struct Environment {
     folder: PathBuf,
-    environment: PathBuf,
     python: PathBuf,
+    package: PathBuf,
 }
 
-impl Package {
-    fn install() -> Result<Self, String> {
+impl Environment {
+    /// Makes the environment, unless it is there with the same requirements.
+    fn new(name: &str, requirements: &[&str]) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?;
-        let (folder, environment) = (root.join("python"), root.join("target").join("python"));
-        let python = environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join("python");
-        install(&environment, &python, &folder.join("requirements-test.txt"))?;
-        Ok(Self { folder, environment, python })
+        let (package, folder) = (root.join("python"), root.join("target").join(name));
+        let python = folder.join(if cfg!(windows) { "Scripts" } else { "bin" }).join("python");
+        let requirements: Vec<_> = requirements.iter().map(|file| package.join(file)).collect();
+        install(&folder, &python, &requirements)?;
+        Ok(Self { folder, python, package })
     }
 
-    fn run(&self, arguments: &[&str], failure: &str) -> Result<(), String> {
-        let mut command = Command::new(&self.python);
-        run(command.args(arguments).current_dir(&self.folder).env("VIRTUAL_ENV", &self.environment), failure)
+    /// Builds the package into the environment. One build serves the tests and the stubs: what is described in it is not run.
+    fn build(&self) -> Result<(), String> {
+        self.run(&["-m", "maturin", "develop", "--quiet", "--features", "stubs"], "the package cannot be built")
     }
 
     fn generate_stubs(&self, folder: &Path) -> Result<(), String> {
@@ -70,11 +85,19 @@ impl Package {
         }
         Ok(())
     }
+
+    fn check(&self, checks: &[Check]) -> Result<(), String> {
+        checks.iter().try_for_each(|(name, arguments)| self.run(arguments, &format!("{name} failed")))
+    }
+
+    fn run(&self, arguments: &[&str], failure: &str) -> Result<(), String> {
+        let mut command = Command::new(&self.python);
+        run(command.args(arguments).current_dir(&self.package).env("VIRTUAL_ENV", &self.folder), failure)
+    }
 }
 
-/// Makes the environment, unless it is there with the same requirements.
-fn install(environment: &Path, python: &Path, requirements: &Path) -> Result<(), String> {
-    let wanted = read(requirements)?;
+fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Result<(), String> {
+    let wanted = requirements.iter().map(|file| read(file)).collect::<Result<String, _>>()?;
     let installed = environment.join("installed.txt");
     if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
@@ -85,8 +108,12 @@ fn install(environment: &Path, python: &Path, requirements: &Path) -> Result<(),
         "no virtual environment can be made: install Python 3.11 or newer with venv and pip (on Debian and Ubuntu: \
          python3-venv), or name another interpreter in the variable PYTHON",
     )?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(python).args(pip).arg(requirements), "pip cannot install the requirements: it needs the network")?;
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    for file in requirements {
+        pip.arg("-r").arg(file);
+    }
+    run(&mut pip, "pip cannot install the requirements: it needs the network")?;
     fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))
 }
 
