@@ -34,8 +34,9 @@ class Experiment:
         """
     def run(self, /, progress: Any | None = None) -> tuple[list[tuple[str, str, str | None, float, int, NDArray[float64], NDArray[float64]]], bool]:
         """
-        Runs all of it. Returns the finished curves, and whether all are: one of (problem, method, what it sees without paying,
-        first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard error).
+        Runs all of it. Returns the finished curves, and whether nobody pressed Ctrl-C on the way; a curve is (problem,
+        method, what it sees without paying, first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its
+        standard error).
         """
 
 @final
