@@ -58,8 +58,9 @@ def minimize(
     """Minimises the mean of the users' functions, asking one user at a time for its gradient.
 
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
-    `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with the session after every answer; a true value ends the run. All other
-    settings are those of `Session`. Without a budget there are 500 queries, or 10 for each user if that is more.
+    `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
+    the session after every answer; a true value ends the run. All other settings are those of `Session`. Without a budget
+    there are 500 queries, or 10 for each user if that is more.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
     included, with the session as its attribute `session`. Give that as `session=` to go on from there.
@@ -89,6 +90,8 @@ def minimize(
             seed=seed,
             **options,
         )
+    elif session.problem is not problem:
+        raise ValueError("the session sees another problem than the one given as users: give the same one, or neither")
     history: list[tuple[Any, Any, Any]] = []
     answer = _by_problem(session, 1 if callback else 4096) if problem else _by_users(session, users)  # type: ignore[arg-type]
     ended = False

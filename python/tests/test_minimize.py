@@ -84,3 +84,12 @@ def test_users_that_are_none(users):
 def test_a_user_that_returns_nothing():
     with pytest.raises(TypeError, match="is None"):
         sgq.minimize([lambda x: None], [5.0], **SETTINGS)
+
+
+def test_another_problem_than_the_sessions_is_refused():
+    one, other = (sgq.problems.quadratics([1, 1], [0, center]) for center in (1, 2))
+    session = sgq.Session("sgd", problem=one, step_size=0.1, budget=5)
+    for users in (other, USERS[:2]):
+        with pytest.raises(ValueError, match="another problem"):
+            sgq.minimize(users, session=session)
+    assert sgq.minimize(one, session=session).queries == 5
