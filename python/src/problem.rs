@@ -195,11 +195,11 @@ pub fn regression(
     py: Python<'_>,
     values: PyReadonlyArray1<'_, f64>,
     dim: usize,
-    starts: Option<Vec<usize>>,
-    columns: Option<Vec<u32>>,
-    targets: Vec<f64>,
-    weights: Option<Vec<f64>>,
-    blocks: Vec<usize>,
+    starts: Option<PyReadonlyArray1<'_, i64>>,
+    columns: Option<PyReadonlyArray1<'_, i64>>,
+    targets: PyReadonlyArray1<'_, f64>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    blocks: PyReadonlyArray1<'_, i64>,
     user_names: Option<Vec<String>>,
     loss: &str,
     l2: f64,
@@ -209,15 +209,28 @@ pub fn regression(
     let loss = loss_by_name(loss, delta)?;
     let values = values.as_slice()?.to_vec();
     let rows = match (starts, columns) {
-        (Some(starts), Some(columns)) => Rows::Sparse { dim, starts, columns, values },
+        (Some(starts), Some(columns)) => {
+            Rows::Sparse { dim, starts: whole(&starts, "starts")?, columns: whole(&columns, "columns")?, values }
+        }
         _ => Rows::Dense { dim, values },
     };
-    let weights = weights.unwrap_or_else(|| vec![1.0; targets.len()]);
+    let targets = targets.as_slice()?.to_vec();
+    let weights = match weights {
+        Some(weights) => weights.as_slice()?.to_vec(),
+        None => vec![1.0; targets.len()],
+    };
+    let blocks = whole(&blocks, "blocks")?;
     let made = py.detach(|| match solve {
         true => Regression::weighted(rows, targets, &weights, &blocks, loss, l2),
         false => Regression::unsolved(rows, targets, &weights, &blocks, loss, l2),
     });
     made.map(|made| Problem { user_names, ..Problem::of_regression(made) }).map_err(refused)
+}
+
+/// Numbers of rows or columns: numpy has them with a sign.
+fn whole<T: TryFrom<i64>>(numbers: &PyReadonlyArray1<'_, i64>, what: &str) -> PyResult<Vec<T>> {
+    let wrong = |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
+    numbers.as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
 }
 
 /// A regression on a table with a header, from a file or from the text of one.
