@@ -229,7 +229,8 @@ pub fn regression(
 
 /// Numbers of rows or columns: numpy has them with a sign.
 fn whole<T: TryFrom<i64>>(numbers: &PyReadonlyArray1<'_, i64>, what: &str) -> PyResult<Vec<T>> {
-    let wrong = |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
+    let wrong =
+        |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
     numbers.as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
 }
 
