@@ -1,77 +1,276 @@
-from typing import Any, Literal, TypedDict, final
+"""
+The compiled half of the package `sgq`, which has all of it under better names.
+"""
 
-import numpy as np
+from _typeshed import SupportsGetItem
+from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
-from typing_extensions import Self
+from os import PathLike
+from sgq._state import State
+from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 
-__all__ = ["Query", "Session", "__version__", "methods"]
+__all__ = ["__version__", "Experiment", "Problem", "Query", "Session", "methods", "quadratics", "regression", "table"]
 
-__version__: str
+__version__: Final[str]
 
-class _State(TypedDict):
-    method: str
-    options: dict[str, Any]
-    number: int
-    snapshot: bytes
+@final
+class Experiment:
+    """
+    What to run: read from a file, or put together.
+    """
+    def certify(self, /, region: str, samples: SupportsIndex, seed: SupportsIndex) -> str:
+        """
+        What theory guarantees, as JSON.
+        """
+    @staticmethod
+    def on(problem: Problem, name: str, x0: ArrayLike, methods: SupportsGetItem[int, tuple[str, str, SupportsFloat | SupportsIndex | Literal["auto", "theory"], dict[str, Any]]], trials: SupportsIndex, budget: SupportsIndex, seed: SupportsIndex, relative: bool, targets: SupportsGetItem[int, SupportsFloat | SupportsIndex]) -> Experiment:
+        """
+        On one problem; a method is (its name here, its name in the catalogue, its step size, its own settings).
+        """
+    @staticmethod
+    def read(path: str | PathLike[str], problems: SupportsGetItem[int, str], methods: SupportsGetItem[int, str], trials: SupportsIndex | None, budget: SupportsIndex | None, seed: SupportsIndex | None) -> Experiment:
+        """
+        From a TOML file; "fig1" and "fig2" are the paper's.
+        """
+    def run(self, /, progress: Any | None = None) -> tuple[list[tuple[str, str, str | None, float, int, NDArray[float64], NDArray[float64]]], bool]:
+        """
+        Runs all of it. Returns the finished curves, and whether all are: one of (problem, method, what it sees without paying,
+        first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its standard error).
+        """
 
-def methods() -> list[tuple[str, str, str, list[str]]]: ...
+@final
+class Problem:
+    """
+    Users whose functions are known, and so the objective, which is their mean: to compare methods on, and to look at.
+
+    Made by the functions of `sgq.problems`.
+    """
+    def __len__(self, /) -> int: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def card(self, /) -> str | None:
+        """
+        What kind of problem the data make, in lines for a reader; None for problems that were not read from a table.
+        """
+    @property
+    def column_names(self, /) -> list[str] | None:
+        """
+        The names of the parameters; None where they have none.
+        """
+    @property
+    def dim(self, /) -> int:
+        """
+        How many parameters there are, d.
+        """
+    def gap(self, /, point: ArrayLike) -> float:
+        """
+        How far the objective is above its minimum.
+        """
+    def gradient(self, /, user: SupportsIndex, point: ArrayLike) -> NDArray[float64]:
+        """
+        A user's gradient at a point. Looking at it here is not billed.
+        """
+    @property
+    def minimum(self, /) -> float | None:
+        """
+        How small it is there.
+        """
+    @property
+    def objective_smoothness(self, /) -> float | None:
+        """
+        The smoothness of the objective itself.
+        """
+    @property
+    def optimum(self, /) -> NDArray[float64] | None:
+        """
+        Where the objective is smallest.
+        """
+    @property
+    def pl_constant(self, /) -> float | None:
+        """
+        The Polyak-Łojasiewicz constant `μ`.
+        """
+    @property
+    def smoothness(self, /) -> NDArray[float64] | None:
+        """
+        Each user's smoothness `L_i`.
+        """
+    @property
+    def user_names(self, /) -> list[str] | None:
+        """
+        The users' names; None where they have none.
+        """
+    @property
+    def users(self, /) -> int:
+        """
+        How many users there are, n.
+        """
+    def value(self, /, point: ArrayLike, user: SupportsIndex | None = None) -> float:
+        """
+        The objective at a point, or one user's part of it.
+        """
+
 @final
 class Query:
+    """
+    A question to put to a user.
+    """
+    def __repr__(self, /) -> str: ...
     @property
-    def ticket(self) -> tuple[int, int]: ...
+    def explored(self, /) -> bool | None:
+        """
+        Whether the user was picked at random in order to explore; None for methods without exploration.
+        """
     @property
-    def user(self) -> int: ...
+    def point(self, /) -> NDArray[float64]:
+        """
+        The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
+        """
     @property
-    def explored(self) -> bool | None: ...
+    def ticket(self, /) -> tuple[int, int]:
+        """
+        What to give back with the answer: a pair of the session's number and the question's.
+        """
     @property
-    def point(self) -> NDArray[np.float64]: ...
+    def user(self, /) -> int:
+        """
+        The user to ask, from 0.
+        """
 
 @final
 class Session:
-    def __new__(
-        cls,
-        method: str = "sgq",
-        *,
-        x0: ArrayLike,
-        users: int,
-        smoothness: ArrayLike | None = None,
-        step_size: float | Literal["auto", "theory"] | None = None,
-        budget: int | None = None,
-        gradient_tolerance: float | None = None,
-        divergence_limit: float | None = None,
-        costs: ArrayLike | None = None,
-        pl_constant: float | None = None,
-        objective_smoothness: float | None = None,
-        seed: int = 0,
-        table: str = "f64",
-        table_folder: str | None = None,
-        **options: float | bool,
-    ) -> Self: ...
-    def ask(self) -> Query | None: ...
-    def tell(self, ticket: tuple[int, int], gradient: ArrayLike) -> None: ...
-    def __iter__(self) -> Self: ...
-    def __next__(self) -> Query: ...
+    """
+    One run of one method: `ask` whom to query, `tell` what they answered.
+
+    method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
+    keywords (`p=0.3`).
+    x0: where to start. users: how many there are.
+    problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
+    answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
+    smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+    step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
+    pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
+    budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
+    last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+    once a coordinate is past that.
+    seed: of all randomness. The same seed gives the same bytes.
+    table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
+    row a user), and a folder for a file to keep them in.
+    """
+    def __iter__(self, /) -> Session: ...
+    def __new__(cls, /, method: str = "sgq", *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, **options: "float | bool") -> Session: ...
+    def __next__(self, /) -> Query:
+        """
+        The next question; a question that was not answered comes again.
+        """
+    def __reduce__(self, /) -> tuple[Any, tuple[State]]: ...
+    def __repr__(self, /) -> str: ...
+    def ask(self, /) -> Query | None:
+        """
+        Whom to ask next, and where; None once the run has stopped. Until the answer is told, asking again gives the same
+        question.
+        """
     @property
-    def point(self) -> NDArray[np.float64]: ...
+    def cost(self, /) -> float:
+        """
+        What all queries so far have cost.
+        """
     @property
-    def method(self) -> str: ...
-    @property
-    def queries(self) -> int: ...
-    @property
-    def queries_per_user(self) -> NDArray[np.uint64]: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def step_size(self) -> float: ...
-    @property
-    def surrogate_gradient_norm(self) -> float | None: ...
-    @property
-    def stop_reason(self) -> str | None: ...
-    @property
-    def message(self) -> str | None: ...
-    def state_dict(self) -> _State: ...
-    def load_state_dict(self, state: _State) -> None: ...
+    def diagnostic(self, /) -> int:
+        """
+        Gradients that were looked at without being billed, by a method that is only a yardstick.
+        """
     @classmethod
-    def from_state_dict(cls, state: _State) -> Self: ...
+    def from_state_dict(cls, /, state: State, problem: Problem | None = None) -> Session:
+        """
+        A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
+        """
+    def load_state_dict(self, /, state: State) -> None:
+        """
+        Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the
+        problem that it sees stays.
+        """
+    @property
+    def message(self, /) -> str | None:
+        """
+        Why the run stopped, in a sentence.
+        """
+    @property
+    def method(self, /) -> str:
+        """
+        The method's name.
+        """
+    @property
+    def point(self, /) -> NDArray[float64]:
+        """
+        Where the run stands.
+        """
+    @property
+    def problem(self, /) -> Problem | None:
+        """
+        The problem that the session sees; None where the users are somewhere else.
+        """
+    @property
+    def queries(self, /) -> int:
+        """
+        Queries paid for so far.
+        """
+    @property
+    def queries_per_user(self, /) -> NDArray[uint64]:
+        """
+        Queries paid for so far, user by user.
+        """
+    def simulate(self, /, queries: SupportsIndex) -> tuple[NDArray[int64], NDArray[int64], NDArray[int64]]:
+        """
+        Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
+        each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+        """
+    def state_dict(self, /) -> State:
+        """
+        All of the session, its randomness and its open question included, to be stored.
+        """
+    @property
+    def step_size(self, /) -> float:
+        """
+        The step size of the coming step.
+        """
+    @property
+    def steps(self, /) -> int:
+        """
+        Steps taken so far: moves of the point.
+        """
+    @property
+    def stop_reason(self, /) -> str | None:
+        """
+        Why the run stopped, in a word: "budget", "surrogate gradient" or "diverged"; None while it goes on.
+        """
+    @property
+    def surrogate_gradient_norm(self, /) -> float | None:
+        """
+        The norm of the mean of everybody's last gradient, once there is one.
+        """
+    def tell(self, /, ticket: tuple[SupportsIndex, SupportsIndex], gradient: ArrayLike) -> None:
+        """
+        Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
+        nothing is billed, and the question stays open.
+        """
+
+def methods() -> list[tuple[str, str, str, list[str]]]:
+    """
+    The built-in methods: a list of (name, summary, what it charges, its own settings).
+    """
+
+def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], center: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], dense: bool) -> Problem:
+    """
+    `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
+    """
+
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: SupportsGetItem[int, SupportsIndex] | None, columns: SupportsGetItem[int, SupportsIndex] | None, targets: SupportsGetItem[int, SupportsFloat | SupportsIndex], weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None, blocks: SupportsGetItem[int, SupportsIndex], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool) -> Problem:
+    """
+    A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
+    """
+
+def table(path: str | PathLike[str] | None, text: str | None, user: str, target: str, loss: str | None, delta: SupportsFloat | SupportsIndex, l2: SupportsFloat | SupportsIndex, features: SupportsGetItem[int, str] | None, exclude: SupportsGetItem[int, str] | None, weight: str | None, drop_missing: bool, drop_constant: bool, standardise: bool) -> Problem:
+    """
+    A regression on a table with a header, from a file or from the text of one.
+    """

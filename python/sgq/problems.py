@@ -188,7 +188,7 @@ def _signs(y: ArrayLike) -> NDArray[np.float64]:
     found, which = np.unique(np.asarray(y), return_inverse=True)
     if len(found) != 2:
         raise ValueError(f"y has {len(found)} different values: a logistic loss needs 2")
-    return 2.0 * which.reshape(-1) - 1.0
+    return np.where(which.reshape(-1) == 1, 1.0, -1.0)
 
 
 Indices = NDArray[np.int64]

@@ -9,6 +9,8 @@ use pyo3::{
     types::PyDict,
 };
 
+use crate::types::Floats;
+
 /// A vector of numbers. An array of 64-bit numbers in one piece is borrowed, anything else copied.
 pub enum Vector<'py> {
     Borrowed(PyReadonlyArray1<'py, f64>),
@@ -64,10 +66,10 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
 
 /// Numbers that some Python object owns, as an array that cannot be written to.
 #[allow(unsafe_code)]
-pub fn view<'py>(numbers: &[f64], owner: Bound<'py, PyAny>) -> Bound<'py, PyArray1<f64>> {
+pub fn view<'py>(numbers: &[f64], owner: Bound<'py, PyAny>) -> Floats<'py> {
     // SAFETY: the array keeps its owner alive, and the owner never moves or changes the numbers: a query is frozen, and shares
     // its point with a session that writes to a copy while anybody else holds it.
     let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(numbers), owner) };
     array.readwrite().make_nonwriteable();
-    array
+    Floats(array)
 }

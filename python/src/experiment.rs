@@ -5,8 +5,8 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, channel},
     },
+    thread,
     time::Duration,
 };
 
@@ -14,23 +14,23 @@ use numpy::PyArray1;
 use pyo3::{
     exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
-    types::PyDict,
 };
 use sgq_bench::{
     Experiment,
     certify::{CertificateFile, Options, RegionSpec, certify},
     experiment::{MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, PAPER},
-    run::{Control, Results, run},
+    run::{Control, run},
 };
 
 use crate::{
     errors, method,
     problem::Problem,
     session::{known_smoothness, step_rule},
+    types::{ArrayLike, Floats, Keywords, StepRule},
 };
 
 /// How often a run looks for Ctrl-C and tells how far it is.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What to run: read from a file, or put together.
 #[pyclass(frozen, module = "sgq", name = "Experiment")]
@@ -81,8 +81,8 @@ impl PyExperiment {
     fn on(
         problem: &Bound<'_, Problem>,
         name: String,
-        x0: &Bound<'_, PyAny>,
-        methods: Vec<(String, String, Bound<'_, PyAny>, Bound<'_, PyDict>)>,
+        x0: ArrayLike<'_>,
+        methods: Vec<(String, String, StepRule<'_>, Keywords<'_>)>,
         trials: u64,
         budget: u64,
         seed: u64,
@@ -90,7 +90,7 @@ impl PyExperiment {
         targets: Vec<f64>,
     ) -> PyResult<Self> {
         let problem = problem.get();
-        let start = problem.point(x0)?;
+        let start = problem.point(&x0)?;
         let mut named = Vec::new();
         for (label, method, rule, options) in methods {
             if named.iter().any(|other: &NamedMethod| other.name == label) {
@@ -139,31 +139,29 @@ impl PyExperiment {
             done.fetch_add(1, Ordering::Relaxed);
         };
         let control = Control { interrupt: &interrupt, on_trial: &on_trial, trace: None, choices: false };
-        let (results, stopped) = std::thread::scope(|scope| {
-            let (sender, mut receiver) = channel();
-            let (inner, control) = (&self.inner, &control);
-            scope.spawn(move || sender.send(run(inner, control)));
-            let mut stopped = None;
-            loop {
-                match wait(py, &mut receiver) {
-                    Ok(results) => return (results, stopped),
-                    Err(RecvTimeoutError::Disconnected) => return (Results::default(), stopped),
-                    Err(RecvTimeoutError::Timeout) => {}
-                }
-                let told =
-                    progress.as_ref().map_or(Ok(()), |it| it.call1((done.load(Ordering::Relaxed), total)).map(drop));
+        let mut stopped = None;
+        let results = thread::scope(|scope| {
+            let worker = scope.spawn(|| run(&self.inner, &control));
+            while !worker.is_finished() {
+                py.detach(|| thread::sleep(PAUSE));
+                let told = progress.as_ref().map_or(Ok(()), |it| {
+                    let done = done.load(Ordering::Relaxed);
+                    it.call1((done, total)).map(drop)
+                });
                 if let (None, Err(error)) = (&stopped, py.check_signals().and(told)) {
                     interrupt.store(true, Ordering::Relaxed);
                     stopped = Some(error);
                 }
             }
+            worker.join()
         });
+        let results = results.map_err(|_| PyRuntimeError::new_err("the experiment failed; please report this"))?;
         if let Some(failure) = results.failure {
             return Err(PyRuntimeError::new_err(failure.to_string()));
         }
         let finished = results.unfinished.is_empty();
         let rows = results.rows.into_iter().map(|row| {
-            let (mean, error) = (PyArray1::from_vec(py, row.gap_mean), PyArray1::from_vec(py, row.gap_sem));
+            let [mean, error] = [row.gap_mean, row.gap_sem].map(|column| Floats(PyArray1::from_vec(py, column)));
             (row.problem, row.method, row.sees_more, row.step_size, row.diverged, mean, error)
         });
         match stopped {
@@ -187,13 +185,7 @@ impl PyExperiment {
     }
 }
 
-/// Waits a moment, with other Python threads free to run.
-fn wait(py: Python<'_>, receiver: &mut Receiver<Results>) -> Result<Results, RecvTimeoutError> {
-    py.detach(move || receiver.recv_timeout(PAUSE))
-}
-
-type CurveOf<'py> =
-    (String, String, Option<&'static str>, f64, u64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+type CurveOf<'py> = (String, String, Option<&'static str>, f64, u64, Floats<'py>, Floats<'py>);
 
 impl PyExperiment {
     fn checked(inner: Experiment) -> PyResult<Self> {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods as _};
 use pyo3::{
     exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError},
     prelude::*,
@@ -16,7 +16,10 @@ use sgq_data::{
     csv::{self, CsvError, Features},
 };
 
-use crate::arrays;
+use crate::{
+    arrays,
+    types::{ArrayLike, Floats, Indices},
+};
 
 /// Users whose functions are known, and so the objective, which is their mean: to compare methods on, and to look at.
 ///
@@ -56,8 +59,8 @@ impl Problem {
 
     /// Each user's smoothness `L_i`.
     #[getter]
-    fn smoothness<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.inner.smoothness().map(|each| PyArray1::from_slice(py, each))
+    fn smoothness<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.smoothness().map(|each| Floats(PyArray1::from_slice(py, each)))
     }
 
     /// The smoothness of the objective itself.
@@ -74,8 +77,8 @@ impl Problem {
 
     /// Where the objective is smallest.
     #[getter]
-    fn optimum<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.inner.optimum().map(|optimum| PyArray1::from_slice(py, &optimum.point))
+    fn optimum<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.optimum().map(|optimum| Floats(PyArray1::from_slice(py, &optimum.point)))
     }
 
     /// How small it is there.
@@ -85,23 +88,18 @@ impl Problem {
     }
 
     /// A user's gradient at a point. Looking at it here is not billed.
-    fn gradient<'py>(
-        &self,
-        py: Python<'py>,
-        user: usize,
-        point: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn gradient<'py>(&self, py: Python<'py>, user: usize, point: ArrayLike<'py>) -> PyResult<Floats<'py>> {
         self.check_user(user)?;
-        let point = self.point(point)?;
+        let point = self.point(&point)?;
         let mut gradient = vec![0.0; point.len()];
         py.detach(|| self.inner.gradient(user, &point, &mut gradient));
-        Ok(PyArray1::from_vec(py, gradient))
+        Ok(Floats(PyArray1::from_vec(py, gradient)))
     }
 
     /// The objective at a point, or one user's part of it.
     #[pyo3(signature = (point, user = None))]
-    fn value(&self, py: Python<'_>, point: &Bound<'_, PyAny>, user: Option<usize>) -> PyResult<f64> {
-        let point = self.point(point)?;
+    fn value(&self, py: Python<'_>, point: ArrayLike<'_>, user: Option<usize>) -> PyResult<f64> {
+        let point = self.point(&point)?;
         match user {
             Some(user) => {
                 self.check_user(user)?;
@@ -112,8 +110,8 @@ impl Problem {
     }
 
     /// How far the objective is above its minimum.
-    fn gap(&self, py: Python<'_>, point: &Bound<'_, PyAny>) -> PyResult<f64> {
-        let point = self.point(point)?;
+    fn gap(&self, py: Python<'_>, point: ArrayLike<'_>) -> PyResult<f64> {
+        let point = self.point(&point)?;
         py.detach(|| self.inner.gap(&point)).ok_or_else(|| {
             PyValueError::new_err("the minimum is not known, so there is no gap: make the problem with solve=True")
         })
@@ -193,13 +191,13 @@ pub fn quadratics(py: Python<'_>, curvature: Vec<Vec<f64>>, center: Vec<Vec<f64>
 #[allow(clippy::too_many_arguments)] // one caller
 pub fn regression(
     py: Python<'_>,
-    values: PyReadonlyArray1<'_, f64>,
+    values: Floats<'_>,
     dim: usize,
-    starts: Option<PyReadonlyArray1<'_, i64>>,
-    columns: Option<PyReadonlyArray1<'_, i64>>,
-    targets: PyReadonlyArray1<'_, f64>,
-    weights: Option<PyReadonlyArray1<'_, f64>>,
-    blocks: PyReadonlyArray1<'_, i64>,
+    starts: Option<Indices<'_>>,
+    columns: Option<Indices<'_>>,
+    targets: Floats<'_>,
+    weights: Option<Floats<'_>>,
+    blocks: Indices<'_>,
     user_names: Option<Vec<String>>,
     loss: &str,
     l2: f64,
@@ -207,16 +205,16 @@ pub fn regression(
     solve: bool,
 ) -> PyResult<Problem> {
     let loss = loss_by_name(loss, delta)?;
-    let values = values.as_slice()?.to_vec();
+    let values = values.readonly().as_slice()?.to_vec();
     let rows = match (starts, columns) {
         (Some(starts), Some(columns)) => {
             Rows::Sparse { dim, starts: whole(&starts, "starts")?, columns: whole(&columns, "columns")?, values }
         }
         _ => Rows::Dense { dim, values },
     };
-    let targets = targets.as_slice()?.to_vec();
+    let targets = targets.readonly().as_slice()?.to_vec();
     let weights = match weights {
-        Some(weights) => weights.as_slice()?.to_vec(),
+        Some(weights) => weights.readonly().as_slice()?.to_vec(),
         None => vec![1.0; targets.len()],
     };
     let blocks = whole(&blocks, "blocks")?;
@@ -228,10 +226,10 @@ pub fn regression(
 }
 
 /// Numbers of rows or columns: numpy has them with a sign.
-fn whole<T: TryFrom<i64>>(numbers: &PyReadonlyArray1<'_, i64>, what: &str) -> PyResult<Vec<T>> {
+fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
     let wrong =
         |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
-    numbers.as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
+    numbers.readonly().as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
 }
 
 /// A regression on a table with a header, from a file or from the text of one.

@@ -13,10 +13,14 @@ use pyo3::{
 };
 use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe};
 
-use crate::{arrays, errors, method, problem::Problem};
+use crate::{
+    arrays, errors, method,
+    problem::Problem,
+    types::{ArrayLike, Counts, Floats, Indices, State, StepRule},
+};
 
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
-type Simulated<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -37,7 +41,7 @@ pub struct Query {
 impl Query {
     /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
     #[getter]
-    fn point<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyArray1<f64>> {
+    fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
         arrays::view(&slf.get().point, slf.clone().into_any())
     }
 
@@ -46,7 +50,22 @@ impl Query {
     }
 }
 
-/// One run of one method.
+/// One run of one method: `ask` whom to query, `tell` what they answered.
+///
+/// method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
+/// keywords (`p=0.3`).
+/// x0: where to start. users: how many there are.
+/// problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
+/// answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
+/// smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+/// step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
+/// pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
+/// budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
+/// last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+/// once a coordinate is past that.
+/// seed: of all randomness. The same seed gives the same bytes.
+/// table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
+/// row a user), and a folder for a file to keep them in.
 #[pyclass(module = "sgq")]
 pub struct Session {
     inner: Box<dyn AskTell>,
@@ -64,20 +83,20 @@ impl Session {
     #[new]
     #[pyo3(signature = (method = "sgq", *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
         gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options))]
+        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: &str,
-        x0: Option<&Bound<'_, PyAny>>,
+        x0: Option<ArrayLike<'_>>,
         users: Option<usize>,
         problem: Option<Bound<'_, Problem>>,
-        smoothness: Option<&Bound<'_, PyAny>>,
-        step_size: Option<&Bound<'_, PyAny>>,
+        smoothness: Option<ArrayLike<'_>>,
+        step_size: Option<StepRule<'_>>,
         budget: Option<u64>,
         gradient_tolerance: Option<f64>,
         target_gap: Option<f64>,
         divergence_limit: Option<f64>,
-        costs: Option<&Bound<'_, PyAny>>,
+        costs: Option<ArrayLike<'_>>,
         pl_constant: Option<f64>,
         objective_smoothness: Option<f64>,
         seed: u64,
@@ -88,7 +107,7 @@ impl Session {
         let recipe = method::recipe(method, options)?;
         let seen = problem.as_ref().map(|problem| &*problem.get().inner);
         let start = match (x0, seen) {
-            (Some(x0), _) => arrays::vector(x0, "x0")?.as_slice()?.into_owned(),
+            (Some(x0), _) => arrays::vector(&x0, "x0")?.as_slice()?.into_owned(),
             (None, Some(seen)) => vec![0.0; seen.dim()],
             (None, None) => return Err(PyTypeError::new_err("x0 is missing: give the point to start from")),
         };
@@ -104,13 +123,13 @@ impl Session {
             (None, None) => return Err(PyTypeError::new_err("users is missing: give the number of users")),
         };
         let each = match (smoothness, seen) {
-            (Some(given), _) => Some(per_user(given, users, "smoothness")?),
+            (Some(given), _) => Some(per_user(&given, users, "smoothness")?),
             (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
         };
         let pl_constant = pl_constant.or_else(|| seen.and_then(|seen| seen.pl_constant()));
         let objective = objective_smoothness.or_else(|| seen.and_then(|seen| seen.objective_smoothness()));
         let known = each.clone().map(|each| known_smoothness(each, users, objective)).transpose()?;
-        let rule = step_rule(step_size, &recipe, known, pl_constant)?;
+        let rule = step_rule(step_size.as_deref(), &recipe, known, pl_constant)?;
         let mut settings = Settings::new(start, users).seed(seed).step_size(rule);
         if let Some(each) = each {
             settings = settings.smoothness(each);
@@ -131,7 +150,7 @@ impl Session {
             settings = settings.divergence_limit(limit);
         }
         if let Some(costs) = costs {
-            settings = settings.costs(per_user(costs, users, "costs")?);
+            settings = settings.costs(per_user(&costs, users, "costs")?);
         }
         if let Some(gap) = target_gap {
             settings = settings.target_gap(gap);
@@ -160,13 +179,13 @@ impl Session {
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
     /// nothing is billed, and the question stays open.
-    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: ArrayLike<'_>) -> PyResult<()> {
         if ticket.0 != self.number {
             return Err(PyValueError::new_err(
                 "the ticket is from another session: tell answers to the session that asked the question",
             ));
         }
-        let gradient = arrays::vector(gradient, "the gradient")?;
+        let gradient = arrays::vector(&gradient, "the gradient")?;
         let numbers = gradient.as_slice()?;
         let numbers: &[f64] = &numbers;
         py.detach(|| self.inner.tell(Ticket(ticket.1), numbers)).map_err(errors::tell)
@@ -195,7 +214,8 @@ impl Session {
             }
             Ok::<_, PyErr>(())
         })?;
-        Ok((PyArray1::from_vec(py, users), PyArray1::from_vec(py, explored), PyArray1::from_vec(py, steps)))
+        let column = |values| Indices(PyArray1::from_vec(py, values));
+        Ok((column(users), column(explored), column(steps)))
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -209,8 +229,8 @@ impl Session {
 
     /// Where the run stands.
     #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.inner.point())
+    fn point<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        Floats(PyArray1::from_slice(py, self.inner.point()))
     }
 
     /// The problem that the session sees; None where the users are somewhere else.
@@ -239,8 +259,8 @@ impl Session {
 
     /// Queries paid for so far, user by user.
     #[getter]
-    fn queries_per_user<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        PyArray1::from_slice(py, self.inner.meter().billed_per_user())
+    fn queries_per_user<'py>(&self, py: Python<'py>) -> Counts<'py> {
+        Counts(PyArray1::from_slice(py, self.inner.meter().billed_per_user()))
     }
 
     /// What all queries so far have cost.
@@ -286,7 +306,7 @@ impl Session {
     }
 
     /// All of the session, its randomness and its open question included, to be stored.
-    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let snapshot =
             py.detach(|| self.inner.snapshot()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let options = PyDict::new(py);
@@ -298,29 +318,25 @@ impl Session {
         state.set_item("options", options)?;
         state.set_item("number", self.number)?;
         state.set_item("snapshot", PyBytes::new(py, &snapshot))?;
-        Ok(state)
+        Ok(State(state))
     }
 
     /// Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the
     /// problem that it sees stays.
-    fn load_state_dict(&mut self, py: Python<'_>, state: &Bound<'_, PyDict>) -> PyResult<()> {
+    fn load_state_dict(&mut self, py: Python<'_>, state: State<'_>) -> PyResult<()> {
         let problem = self.problem.as_ref().map(|problem| problem.clone_ref(py));
-        *self = Self::restored(state, problem)?;
+        *self = Self::restored(&state, problem)?;
         Ok(())
     }
 
     /// A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
     #[classmethod]
     #[pyo3(signature = (state, problem = None))]
-    fn from_state_dict(
-        _class: &Bound<'_, PyType>,
-        state: &Bound<'_, PyDict>,
-        problem: Option<Py<Problem>>,
-    ) -> PyResult<Self> {
-        Self::restored(state, problem)
+    fn from_state_dict(_class: &Bound<'_, PyType>, state: State<'_>, problem: Option<Py<Problem>>) -> PyResult<Self> {
+        Self::restored(&state, problem)
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (State<'py>,))> {
         if slf.borrow().problem.is_some() {
             return Err(PyTypeError::new_err(
                 "a session that sees a problem cannot be pickled: store its state_dict(), and go on with \

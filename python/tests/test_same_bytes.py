@@ -13,17 +13,32 @@ CURVATURES = np.array([1.0, 2.0, 0.5, 3.0])
 LINES = [line.split("\t") for line in FIXTURE.read_text(encoding="utf-8").splitlines()]
 
 
-def test_the_file_has_every_method_that_runs_on_answers_alone():
-    with_more = {"power-of-choice", "oort", "ogq", "ciag"}
-    assert {name for name, *_ in LINES} == {name for name, *_ in sgq.methods()} - with_more
+NEED_A_PROBLEM = {"power-of-choice", "oort", "ogq", "ciag"}
+SETTINGS = {"x0": [5.0, -3.0], "smoothness": CURVATURES, "step_size": 0.05, "budget": 60, "seed": 7}
 
 
-@pytest.mark.parametrize(("method", "users", "point"), LINES)
-def test_the_same_users_and_the_same_bits(method, users, point):
-    session = sgq.Session(method, x0=[5.0, -3.0], users=4, smoothness=CURVATURES, step_size=0.05, budget=60, seed=7)
+def test_the_file_has_every_method():
+    assert [name for name, *_ in LINES] == [name for name, *_ in sgq.methods()]
+
+
+def check(session, asked, users, point):
+    assert asked == users
+    assert " ".join(f"{bits:016x}" for bits in session.point.view(np.uint64)) == point
+
+
+@pytest.mark.parametrize(("method", "users", "point"), [line for line in LINES if line[0] not in NEED_A_PROBLEM])
+def test_the_same_users_and_the_same_bits_by_ask_and_tell(method, users, point):
+    session = sgq.Session(method, users=4, **SETTINGS)
     asked = ""
     for query in session:
         asked += str(query.user)
         session.tell(query.ticket, CURVATURES[query.user] * (query.point - CENTERS[query.user]))
-    assert asked == users
-    assert " ".join(f"{bits:016x}" for bits in session.point.view(np.uint64)) == point
+    check(session, asked, users, point)
+
+
+@pytest.mark.parametrize(("method", "users", "point"), LINES)
+def test_the_same_users_and_the_same_bits_on_a_problem(method, users, point):
+    problem = sgq.problems.quadratics(np.repeat(CURVATURES[:, None] / 2, 2, axis=1), CENTERS)
+    session = sgq.Session(method, problem=problem, **SETTINGS)
+    asked, _, _ = session.simulate(1000)
+    check(session, "".join(map(str, asked)), users, point)

@@ -157,7 +157,7 @@ def test_tickets_belong_to_their_session():
         ({"users": 0}, ValueError, "user"),
         ({"x0": []}, ValueError, "coordinate"),
         ({"x0": [np.nan]}, ValueError, "finite"),
-        ({"x0": None}, TypeError, "x0 is None"),
+        ({"x0": None}, TypeError, "x0 is missing"),
         ({"x0": [[1.0]]}, ValueError, "one dimension"),
         ({"smoothness": [1.0, 2.0]}, ValueError, "smoothness"),
         ({"smoothness": None}, ValueError, "smoothness"),

@@ -1,4 +1,5 @@
-//! The project's own tasks: `cargo xtask test` runs every check that a change must pass.
+//! The project's own tasks: `cargo xtask test` runs every check that a change must pass, `cargo xtask stubs` writes what
+//! Python's tools know of the compiled half of the package.
 
 mod python;
 
@@ -17,13 +18,18 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("tests", &["test", "--workspace", "--locked"]),
 ];
 
+const USAGE: &str = "\
+usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, the Python package
+       cargo xtask torch    the Python package with PyTorch, which is a download of gigabytes, and its example
+       cargo xtask stubs    the Python package's types and docstrings, from the code";
+
 fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("torch") => timed("torch", "the package in target/torch", python::torch),
+        Some("stubs") => timed("stubs", "written to python/sgq", python::stubs),
         _ => {
-            eprintln!(
-                "usage: cargo xtask test    formatting, clippy, documentation, all tests and doctests, the Python package"
-            );
+            eprintln!("{USAGE}");
             ExitCode::from(2)
         }
     }
@@ -49,12 +55,20 @@ fn test() -> ExitCode {
             }
         }
     }
-    println!("── python: the package in target/python");
+    timed("python", "the package in target/python", python::test)
+}
+
+fn timed(name: &str, what: &str, check: fn() -> Result<(), String>) -> ExitCode {
+    println!("── {name}: {what}");
     let started = Instant::now();
-    if let Err(message) = python::test() {
-        eprintln!("── python: FAILED: {message}");
-        return ExitCode::FAILURE;
+    match check() {
+        Ok(()) => {
+            println!("── {name}: passed in {:.0} s", started.elapsed().as_secs_f64());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("── {name}: FAILED: {message}");
+            ExitCode::FAILURE
+        }
     }
-    println!("── python: passed in {:.0} s", started.elapsed().as_secs_f64());
-    ExitCode::SUCCESS
 }

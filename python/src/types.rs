@@ -1,0 +1,91 @@
+//! Python types that Rust's do not tell: what the stubs call them.
+
+use std::{convert::Infallible, ops::Deref};
+
+use numpy::PyArray1;
+#[cfg(feature = "stubs")]
+use pyo3::{
+    inspect::{PyStaticConstant::Str, PyStaticExpr},
+    type_hint_identifier as named, type_hint_subscript as of, type_hint_union,
+};
+use pyo3::{prelude::*, types::PyDict};
+
+/// An object as it is, under a name of its own in the stubs. It is taken and given like what it holds.
+macro_rules! typed {
+    ($(#[$doc:meta])* $name:ident($object:ty): $hint:expr) => {
+        $(#[$doc])*
+        pub struct $name<'py>(pub Bound<'py, $object>);
+
+        impl<'py> Deref for $name<'py> {
+            type Target = Bound<'py, $object>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.0
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for $name<'py> {
+            type Error = PyErr;
+            #[cfg(feature = "stubs")]
+            const INPUT_TYPE: PyStaticExpr = $hint;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                Ok(Self(object.cast::<$object>()?.to_owned()))
+            }
+        }
+
+        impl<'py> IntoPyObject<'py> for $name<'py> {
+            type Target = $object;
+            type Output = Bound<'py, $object>;
+            type Error = Infallible;
+            #[cfg(feature = "stubs")]
+            const OUTPUT_TYPE: PyStaticExpr = $hint;
+
+            fn into_pyobject(self, _: Python<'py>) -> Result<Self::Output, Infallible> {
+                Ok(self.0)
+            }
+        }
+    };
+}
+
+typed! {
+    /// Whatever numpy takes for an array, a single number included.
+    ArrayLike(PyAny): named!("numpy.typing", "ArrayLike")
+}
+
+typed! {
+    /// One number for each parameter.
+    Floats(PyArray1<f64>): of!(named!("numpy.typing", "NDArray"), named!("numpy", "float64"))
+}
+
+typed! {
+    /// One count for each user.
+    Counts(PyArray1<u64>): of!(named!("numpy.typing", "NDArray"), named!("numpy", "uint64"))
+}
+
+typed! {
+    /// One whole number for each query.
+    Indices(PyArray1<i64>): of!(named!("numpy.typing", "NDArray"), named!("numpy", "int64"))
+}
+
+typed! {
+    /// A step size, or a word for the rule that it follows from.
+    StepRule(PyAny): type_hint_union!(
+        f64::INPUT_TYPE,
+        of!(
+            named!("typing", "Literal"),
+            PyStaticExpr::Constant { value: Str("auto") },
+            PyStaticExpr::Constant { value: Str("theory") }
+        )
+    )
+}
+
+typed! {
+    /// A method's own settings.
+    Keywords(PyDict): of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
+}
+
+typed! {
+    /// A stored session.
+    State(PyDict): named!("sgq._state", "State")
+}
