@@ -1,7 +1,7 @@
 """Logistic regression on real patients, grouped: how many questions does it take, and how good is the answer?
 
-The data come with scikit-learn: 442 diabetics, and how far their illness went within a year. They have no clinics, so that
-the age in years takes their place: each of 58 ages holds the rows of its own patients, and answers for them.
+The data come with scikit-learn: 442 diabetics, and how far their illness went within a year. They have no clinics, so
+that the age in years takes their place: each of 58 ages holds the rows of its own patients, and answers for them.
 """
 
 import sklearn

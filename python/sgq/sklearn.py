@@ -70,8 +70,8 @@ class _Grouped(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
         return tags
 
     def _begin(self, groups: ArrayLike | None, rows: int) -> tuple[NDArray[np.int64] | None, Vector]:
-        """Checks the settings and the groups, and sets all counts to zero; returns whose each row is, and its part of the
-        objective.
+        """Checks the settings and the groups, and sets all counts to zero; returns whose each row is, and its part of
+        the objective.
         """
         check_scalar(self.l2, "l2", Real, min_val=0)
         check_scalar(self.tol, "tol", Real, min_val=0)
@@ -158,12 +158,12 @@ class _Grouped(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
 class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-learn has no types
     """Least squares with an L2 penalty, asking one user at a time for the gradient on its rows.
 
-    It minimises the mean over users of `mean over the user's rows of ½ (w·x + b − y)²`, plus `l2 / 2 ‖w‖²`: users count the
-    same, however many rows they have. Without groups every row is a user, and the model is scikit-learn's
+    It minimises the mean over users of `mean over the user's rows of ½ (w·x + b − y)²`, plus `l2 / 2 ‖w‖²`: users count
+    the same, however many rows they have. Without groups every row is a user, and the model is scikit-learn's
     `Ridge(alpha=len(X) * l2)`.
 
-    The intercept `b` is not penalised: `X` and `y` are centred at their means, over users as in the objective. That makes a
-    sparse `X` dense; with `fit_intercept=False` it stays sparse.
+    The intercept `b` is not penalised: `X` and `y` are centred at their means, over users as in the objective. That
+    makes a sparse `X` dense; with `fit_intercept=False` it stays sparse.
 
     A step is at most one over the largest curvature that any user has. With features on different scales that is slow:
     put a `StandardScaler` before it.
@@ -171,8 +171,8 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     Parameters
     ----------
     method : str, default="saga"
-        Whom to ask and how to step: a name of `sgq.methods()`, or a choice and an update with " + " between them. SAGA's
-        step size follows from theory, nothing is to be tuned, and it converges to the optimum itself.
+        Whom to ask and how to step: a name of `sgq.methods()`, or a choice and an update with " + " between them.
+        SAGA's step size follows from theory, nothing is to be tuned, and it converges to the optimum itself.
     l2 : float, default=0.01
         The penalty. It belongs to the mean, not to a sum: it need not grow with the data.
     fit_intercept : bool, default=True
@@ -180,8 +180,8 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     budget : int, default=None
         The most queries to pay for; by default 100 for each user, or 200,000 if that is more.
     tol : float, default=1e-4
-        The run stops once the mean of everybody's last gradient is this part of the gradient at zero. With 0 it spends its
-        budget, which is all that a method can do that keeps no gradients, such as SGD.
+        The run stops once the mean of everybody's last gradient is this part of the gradient at zero. With 0 it spends
+        its budget, which is all that a method can do that keeps no gradients, such as SGD.
     step_size : float, "auto" or "theory", default="auto"
         The step size; "auto" is the method's own.
     random_state : int, RandomState or None, default=None
@@ -239,16 +239,16 @@ class GroupedLogisticRegression(ClassifierMixin, _Grouped):  # type: ignore[misc
     """Logistic regression with an L2 penalty, asking one user at a time for the gradient on its rows.
 
     With `y = ±1` it minimises the mean over users of `mean over the user's rows of ln(1 + exp(−y (w·x + b)))`, plus
-    `l2 / 2 (‖w‖² + (b / intercept_scaling)²)`: users count the same, however many rows they have. Without groups every row
-    is a user.
+    `l2 / 2 (‖w‖² + (b / intercept_scaling)²)`: users count the same, however many rows they have. Without groups every
+    row is a user.
 
     The intercept is penalised as everything else, as with liblinear: it is the weight of a column that is
-    `intercept_scaling` in every row. So where one class is rare its chance is overestimated; a larger scaling mends that,
-    and makes the steps smaller. Without groups the model is scikit-learn's `LogisticRegression(solver="liblinear",
-    C=1 / (len(X) * l2))`.
+    `intercept_scaling` in every row. So where one class is rare its chance is overestimated; a larger scaling mends
+    that, and makes the steps smaller. Without groups the model is scikit-learn's
+    `LogisticRegression(solver="liblinear", C=1 / (len(X) * l2))`.
 
-    More than two classes are told apart one against the rest, each in a run of its own: the queries of all of them are paid
-    for, and the budget is that of each.
+    More than two classes are told apart one against the rest, each in a run of its own: the queries of all of them are
+    paid for, and the budget is that of each.
 
     A step is at most one over the largest curvature that any user has. With features on different scales that is slow:
     put a `StandardScaler` before it.
