@@ -266,7 +266,7 @@ def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloa
     `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
     """
 
-def regression(values: NDArray[float64], dim: SupportsIndex, starts: SupportsGetItem[int, SupportsIndex] | None, columns: SupportsGetItem[int, SupportsIndex] | None, targets: SupportsGetItem[int, SupportsFloat | SupportsIndex], weights: SupportsGetItem[int, SupportsFloat | SupportsIndex] | None, blocks: SupportsGetItem[int, SupportsIndex], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool) -> Problem:
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool) -> Problem:
     """
     A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
     """

@@ -84,7 +84,7 @@ def regression(
     if counts is not None and len(counts) != count:
         raise ValueError(f"X has {count} rows, and there are {len(counts)} weights: give one for each row")
     names = None
-    blocks = np.arange(count + 1)
+    blocks = np.arange(count + 1, dtype=np.int64)
     if groups is not None:
         labels = np.asarray(groups)
         if labels.shape != (count,):
@@ -92,7 +92,7 @@ def regression(
         found, group = _levels(labels, "groups")
         names = [str(name) for name in found]
         order = np.argsort(group, kind="stable")
-        blocks = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(found)))])
+        blocks = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(found)))]).astype(np.int64)
         targets = targets[order]
         counts = None if counts is None else counts[order]
         if starts is None or columns is None:

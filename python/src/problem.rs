@@ -21,7 +21,7 @@ use sgq_data::{
 
 use crate::{
     arrays,
-    types::{ArrayLike, Floats},
+    types::{ArrayLike, Floats, Indices},
 };
 
 /// Users whose functions are known, and so the objective, which is their mean: to compare methods on, and to look at.
@@ -191,11 +191,11 @@ pub fn regression(
     py: Python<'_>,
     values: Floats<'_>,
     dim: usize,
-    starts: Option<Vec<usize>>,
-    columns: Option<Vec<u32>>,
-    targets: Vec<f64>,
-    weights: Option<Vec<f64>>,
-    blocks: Vec<usize>,
+    starts: Option<Indices<'_>>,
+    columns: Option<Indices<'_>>,
+    targets: Floats<'_>,
+    weights: Option<Floats<'_>>,
+    blocks: Indices<'_>,
     user_names: Option<Vec<String>>,
     loss: &str,
     l2: f64,
@@ -205,15 +205,29 @@ pub fn regression(
     let loss = loss_by_name(loss, delta)?;
     let values = values.readonly().as_slice()?.to_vec();
     let rows = match (starts, columns) {
-        (Some(starts), Some(columns)) => Rows::Sparse { dim, starts, columns, values },
+        (Some(starts), Some(columns)) => {
+            Rows::Sparse { dim, starts: whole(&starts, "starts")?, columns: whole(&columns, "columns")?, values }
+        }
         _ => Rows::Dense { dim, values },
     };
-    let weights = weights.unwrap_or_else(|| vec![1.0; targets.len()]);
+    let targets = targets.readonly().as_slice()?.to_vec();
+    let weights = match weights {
+        Some(weights) => weights.readonly().as_slice()?.to_vec(),
+        None => vec![1.0; targets.len()],
+    };
+    let blocks = whole(&blocks, "blocks")?;
     let made = py.detach(|| match solve {
         true => Regression::weighted(rows, targets, &weights, &blocks, loss, l2),
         false => Regression::unsolved(rows, targets, &weights, &blocks, loss, l2),
     });
     made.map(|made| Problem { user_names, ..Problem::of_regression(made) }).map_err(refused)
+}
+
+/// Numbers of rows or columns: numpy has them with a sign.
+fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
+    let wrong =
+        |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
+    numbers.readonly().as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
 }
 
 /// Stands in messages where a file's name would.

@@ -219,6 +219,10 @@ impl Regression {
                 self.rows.add_scaled(row, scaled(row), line);
             }
             let line = |k: usize| &dense[k * dim..][..dim];
+            if count == 1 {
+                // As many as there are rows without groups: no need to ask the solver.
+                return Ok(kernel::norm_squared(line(0)));
+            }
             let eigenvalues = eigenvalues_of(count, &|i, j| kernel::dot(line(i), line(j)))?;
             return Ok(eigenvalues.last().copied().unwrap_or(0.0).max(0.0));
         }
