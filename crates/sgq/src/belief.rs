@@ -1,15 +1,17 @@
 //! What a method believes of each user between two answers.
 
 mod last_gradient;
+mod model;
 mod points;
 mod sum;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Part, SettingsError, Storage, TellError};
+use crate::{Part, SettingsError, Smoothness, Storage, TellError};
 
 pub use last_gradient::LastGradient;
+pub use model::{DENSE_UP_TO, Model};
 
 /// What is held of the users: built from their answers, read by the choice and the update.
 ///
@@ -19,8 +21,15 @@ pub use last_gradient::LastGradient;
 /// Every answer at the current point goes through `check`, and if that accepts it reaches `observe` exactly once, after the
 /// update has used it: a belief that an update reads is the one *before* the answer.
 pub trait Belief: Part {
-    /// Makes room for that many users and parameters, kept in that way, or says why it cannot.
-    fn begin(&mut self, users: usize, dim: usize, storage: &Storage) -> Result<(), SettingsError>;
+    /// Makes room for that many users and parameters, kept in that way, or says why it cannot; learns the users' smoothness,
+    /// where it is known.
+    fn begin(
+        &mut self,
+        users: usize,
+        dim: usize,
+        storage: &Storage,
+        smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError>;
 
     /// Says what is missing after a snapshot of that many users and parameters was read, such as room for a table.
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
@@ -52,7 +61,13 @@ pub trait Belief: Part {
 pub struct Nothing;
 
 impl Belief for Nothing {
-    fn begin(&mut self, _users: usize, _dim: usize, _storage: &Storage) -> Result<(), SettingsError> {
+    fn begin(
+        &mut self,
+        _users: usize,
+        _dim: usize,
+        _storage: &Storage,
+        _smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError> {
         Ok(())
     }
 

@@ -7,9 +7,10 @@ mod setting;
 use std::mem::discriminant;
 
 use crate::{
-    AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, Smoothness, session::RestoreError,
+    AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, Smoothness, belief::Model,
+    session::RestoreError, update::ToMinimiser,
 };
-use parts::{AnyChoice, AnyUpdate};
+use parts::{AnyChoice, AnyUpdate, ModelChoice};
 
 pub use entries::{BELIEFS, CHOICES, METHODS, STEP_SIZES, UPDATES};
 pub use setting::Setting;
@@ -17,8 +18,8 @@ pub use setting::Setting;
 #[cfg(doc)]
 use crate::{
     choice::{
-        Balanced, ByNorm, BySmoothness, Cyclic, Oort, OracleEi, PowerOfChoice, Projection, Shuffled, SurrogateEi,
-        Uniform,
+        Balanced, ByNorm, BySmoothness, Cyclic, Informative, Oort, OracleEi, PowerOfChoice, Projection, Shuffled,
+        SurrogateEi, Uniform,
     },
     update::{
         Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
@@ -55,6 +56,8 @@ pub enum ChoiceKind {
     },
     /// [`Oort`].
     Oort,
+    /// [`Informative`].
+    Informative,
     /// [`OracleEi`].
     OracleEi {
         /// Whether to use f's own smoothness.
@@ -108,6 +111,8 @@ pub enum UpdateKind {
     QuasiNewton,
     /// [`CurvatureAided`].
     CurvatureAided,
+    /// [`ToMinimiser`].
+    ToMinimiser,
     /// [`FullGradient`].
     FullGradient,
     /// [`Lbfgs`].
@@ -132,7 +137,11 @@ impl Recipe {
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
         let users = settings.users;
-        Ok(Box::new(Session::with_sight(self.method(name, users), settings, sight)?))
+        if self.update == UpdateKind::ToMinimiser {
+            let method = self.model_method(name)?;
+            return Ok(Box::new(Session::with_sight(method, settings, sight)?));
+        }
+        Ok(Box::new(Session::with_sight(self.method(name, users)?, settings, sight)?))
     }
 
     /// Goes on from a [snapshot](Session::snapshot) of a session of this method and name.
@@ -142,8 +151,17 @@ impl Recipe {
         bytes: &[u8],
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, RestoreError> {
+        if self.update == UpdateKind::ToMinimiser {
+            let method = self.model_method(name)?;
+            let choice = discriminant(&method.choice);
+            let session = Session::restore(method, bytes, sight)?;
+            if discriminant(session.choice()) != choice {
+                return Err(RestoreError::OtherMethod { wanted: name.to_owned() });
+            }
+            return Ok(Box::new(session));
+        }
         // The parts' settings come from the snapshot: the number of users does not matter here.
-        let method = self.method(name, 1);
+        let method = self.method(name, 1)?;
         let (choice, update) = (discriminant(&method.choice), discriminant(&method.update));
         let session = Session::restore(method, bytes, sight)?;
         if (discriminant(session.choice()), discriminant(session.update())) != (choice, update) {
@@ -153,9 +171,34 @@ impl Recipe {
     }
 
     /// Puts the parts together, with the belief that they need.
-    fn method(&self, name: &str, users: usize) -> Method<LastGradient, AnyChoice, AnyUpdate> {
+    fn method(&self, name: &str, users: usize) -> Result<Method<LastGradient, AnyChoice, AnyUpdate>, SettingsError> {
         let belief = if self.keeps_table() { LastGradient::new() } else { LastGradient::absent() };
-        Method::new(name, belief, self.choice.part(users), self.update.part(users))
+        let parts = self.choice.part(users).zip(self.update.part(users));
+        let (choice, update) = parts.ok_or_else(|| self.do_not_fit())?;
+        Ok(Method::new(name, belief, choice, update))
+    }
+
+    /// The same where a model takes the table's place.
+    fn model_method(&self, name: &str) -> Result<Method<Model, ModelChoice, ToMinimiser>, SettingsError> {
+        let choice = self.choice.part_by_model().ok_or_else(|| self.do_not_fit())?;
+        Ok(Method::new(name, Model::new(), choice, ToMinimiser))
+    }
+
+    /// Whether the two parts can work together.
+    pub fn fits(&self) -> bool {
+        match self.update {
+            UpdateKind::ToMinimiser => self.choice.part_by_model().is_some(),
+            _ => self.choice != ChoiceKind::Informative,
+        }
+    }
+
+    fn do_not_fit(&self) -> SettingsError {
+        SettingsError::DoNotFit { choice: self.choice_entry().name, update: self.update_entry().name }
+    }
+
+    /// Whether the method has a step size.
+    pub fn has_step_size(&self) -> bool {
+        self.update != UpdateKind::ToMinimiser
     }
 
     /// Whether a part reads everybody's last gradient, and a table of them is kept.
@@ -234,6 +277,7 @@ impl Recipe {
             U::Recursive { .. } => ("1/(2 L_max)", 1.0 / (2.0 * max)),
             // IQN's first curvature.
             U::QuasiNewton => ("1/L_max", 1.0 / max),
+            U::ToMinimiser => ("none: it goes its own way", 1.0),
             U::CurvatureAided | U::FullGradient | U::Lbfgs => ("1/L", 1.0 / own),
         };
         DefaultStep { size, formula }

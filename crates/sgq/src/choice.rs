@@ -2,6 +2,7 @@
 
 mod direction;
 mod expected_improvement;
+mod informative;
 mod lazy;
 mod losses;
 mod order;
@@ -14,6 +15,7 @@ use crate::{Belief, Meter, Part, Problem, Random, SettingsError, Smoothness, the
 
 pub use direction::{Balanced, Projection};
 pub use expected_improvement::{OracleEi, Search, SurrogateEi};
+pub use informative::Informative;
 pub use losses::{Oort, PowerOfChoice};
 pub use order::{Cyclic, Sequence, Shuffled, Uniform};
 pub use sampling::{ByNorm, BySmoothness};

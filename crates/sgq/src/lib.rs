@@ -16,6 +16,7 @@ pub mod catalog;
 pub mod choice;
 mod kernel;
 pub mod linear;
+mod matrix;
 mod meter;
 pub mod method;
 mod oracle;

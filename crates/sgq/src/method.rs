@@ -6,9 +6,9 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     LastGradient,
-    belief::Nothing,
-    choice::{OracleEi, Shuffled, SurrogateEi, Uniform},
-    update::{Saga, Sgd, Svrg},
+    belief::{Model, Nothing},
+    choice::{Informative, OracleEi, Shuffled, SurrogateEi, Uniform},
+    update::{Saga, Sgd, Svrg, ToMinimiser},
 };
 
 /// What belief, choice and update have in common: all of their state can be saved and restored.
@@ -76,4 +76,10 @@ pub fn svrg(inner_steps: usize) -> Method<Nothing, Uniform, Svrg> {
 /// SAGA's step with SGQ's choice: the remark after Theorem 2.
 pub fn saga_sgq(explore: f64) -> Method<LastGradient, SurrogateEi, Saga> {
     Method::new("saga-sgq", LastGradient::new(), SurrogateEi::new(explore), Saga)
+}
+
+/// Frugal: a model of all users, whoever tells the most about the mean gradient, and a step to where the model is smallest.
+/// Starts at once, and has nothing to tune; docs/frugal.md.
+pub fn frugal() -> Method<Model, Informative, ToMinimiser> {
+    Method::new("frugal", Model::new(), Informative::new(), ToMinimiser)
 }

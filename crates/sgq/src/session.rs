@@ -283,6 +283,9 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             moved = true;
         }
         state.belief.observe(user, reply.point, gradient);
+        if sweep.is_none() {
+            state.update.arrive(&state.belief, next_point);
+        }
         state.choice.observe(&reply, &mut state.random);
         if moved {
             state.steps += 1;

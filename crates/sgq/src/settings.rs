@@ -200,6 +200,10 @@ impl Smoothness {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum SettingsError {
+    #[error(
+        "the choice {choice:?} and the update {update:?} do not fit: informative goes with to-minimiser, and that with informative, uniform, shuffled or cyclic"
+    )]
+    DoNotFit { choice: &'static str, update: &'static str },
     #[error("there are no users: at least one is needed")]
     NoUsers,
     #[error("{users} users with {dim} parameters each are more than this machine can address")]

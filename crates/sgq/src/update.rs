@@ -5,6 +5,7 @@ mod curvature;
 mod full;
 mod snapshots;
 mod svrg;
+mod to_minimiser;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ pub use curvature::{CurvatureAided, QuasiNewton};
 pub use full::{FullGradient, Lbfgs};
 pub use snapshots::{Katyusha, Loopless, Recursive};
 pub use svrg::Svrg;
+pub use to_minimiser::ToMinimiser;
 
 /// Moves the point when an answer comes in.
 ///
@@ -23,7 +25,7 @@ pub use svrg::Svrg;
 /// `begin` is called once, before anything else. While `wants_sweep` is true the session asks every user in turn at the
 /// current point, passes the answers to `observe_sweep` and then calls `finish_sweep`, after which `wants_sweep` must be
 /// false or the point must have moved. All other answers come to `step`, with the belief as it was before that answer; where
-/// there is an `extra_point`, the same user is asked there first.
+/// there is an `extra_point`, the same user is asked there first. `arrive` follows each `step`, with the belief after it.
 pub trait Update<B: Belief>: Part {
     /// Makes room for that many users and parameters, and checks its own settings.
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
@@ -66,6 +68,16 @@ pub trait Update<B: Belief>: Part {
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         let _ = of_sgd;
         None
+    }
+
+    /// Whether it goes its own way, and no step size is wanted.
+    fn has_own_step(&self) -> bool {
+        false
+    }
+
+    /// Moves the point once more when the belief has taken in the answer, for updates that go by what is believed now.
+    fn arrive(&mut self, belief: &B, point: &mut [f64]) {
+        let _ = (belief, point);
     }
 
     /// Moves the point along an answer.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize};
 
 use super::{Belief, points::Points, sum::CompensatedSum, table::Table};
-use crate::{SettingsError, Storage, TellError, kernel};
+use crate::{SettingsError, Smoothness, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
@@ -127,7 +127,13 @@ impl fmt::Debug for LastGradient {
 }
 
 impl Belief for LastGradient {
-    fn begin(&mut self, users: usize, dim: usize, storage: &Storage) -> Result<(), SettingsError> {
+    fn begin(
+        &mut self,
+        users: usize,
+        dim: usize,
+        storage: &Storage,
+        _smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError> {
         if self.absent {
             return Ok(());
         }
@@ -216,7 +222,7 @@ mod tests {
     fn the_mean_does_not_drift() {
         let (users, dim) = (13, 5);
         let mut belief = LastGradient::new();
-        belief.begin(users, dim, &Storage::default()).unwrap();
+        belief.begin(users, dim, &Storage::default(), None).unwrap();
         let mut random = Random::new(3, "drift");
         for step in 0..20_000 {
             // Answers shrink by twelve decades on the way: a plain running sum would keep the rounding of the large ones.
@@ -239,7 +245,7 @@ mod tests {
         let scalars = Format::Scalars { rows: rows.into(), l2: 0.0 };
         for format in [Format::F64, Format::F32, Format::Sparse { l2: 0.0 }, Format::Sparse { l2: 0.5 }, scalars] {
             let mut belief = LastGradient::new();
-            belief.begin(2, 3, &Storage::from(format).in_memory()).unwrap();
+            belief.begin(2, 3, &Storage::from(format).in_memory(), None).unwrap();
             belief.observe(1, &[1.0, 2.0, 3.0], &[-2.0, 0.0, 2.0]);
             let bytes = postcard::to_allocvec(&belief).unwrap();
             assert_eq!(postcard::from_bytes::<LastGradient>(&bytes).unwrap().gradient(1), belief.gradient(1));
@@ -272,7 +278,7 @@ mod tests {
     #[test]
     fn the_surrogate_waits_for_every_user() {
         let mut belief = LastGradient::new();
-        belief.begin(2, 1, &Storage::default()).unwrap();
+        belief.begin(2, 1, &Storage::default(), None).unwrap();
         belief.observe(1, &[5.0], &[4.0]);
         belief.observe(1, &[5.0], &[4.0]);
         assert_eq!(belief.surrogate_gradient(), None);

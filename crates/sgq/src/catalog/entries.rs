@@ -32,6 +32,13 @@ pub const METHODS: &[MethodEntry] = {
     use ChoiceKind as C;
     use UpdateKind as U;
     &[
+        method(
+            "frugal",
+            C::Informative,
+            U::ToMinimiser,
+            ONE,
+            "a model of all users: asks who tells the most, goes where it is smallest; nothing to tune",
+        ),
         method("sgd", C::Uniform, U::Sgd, ONE, "a user at random, a step along its gradient"),
         method(
             "shuffled-sgd",
@@ -191,6 +198,12 @@ const SHARP: Entry =
 /// The built-in choices.
 pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
     PartEntry {
+        name: "informative",
+        summary: "those who were not asked, the larger the sooner; then the one whose answer is the most out of place",
+        kind: ChoiceKind::Informative,
+        settings: &[],
+    },
+    PartEntry {
         name: "uniform",
         summary: "every user equally likely, each time anew",
         kind: ChoiceKind::Uniform,
@@ -315,6 +328,12 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
         name: "quasi-newton",
         summary: "minimises the sum of quadratics whose curvatures are learned by BFGS",
         kind: UpdateKind::QuasiNewton,
+        settings: &[],
+    },
+    PartEntry {
+        name: "to-minimiser",
+        summary: "goes where a model of all users is smallest; with choices that need no table",
+        kind: UpdateKind::ToMinimiser,
         settings: &[],
     },
     PartEntry {

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{ChoiceKind, UpdateKind, default_candidates, default_inner_steps};
 use crate::{
     Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene, SettingsError, Step, Update,
+    belief::Model,
     choice::{
-        Balanced, ByNorm, BySmoothness, Cyclic, Oort, OracleEi, PowerOfChoice, Projection, Shuffled, SurrogateEi,
-        Uniform,
+        Balanced, ByNorm, BySmoothness, Cyclic, Informative, Oort, OracleEi, PowerOfChoice, Projection, Shuffled,
+        SurrogateEi, Uniform,
     },
     theory::Theorem,
     update::{
@@ -48,7 +49,23 @@ any_part! {
     FullGradient, Lbfgs,
 }
 
+any_part! {
+    /// Any built-in choice that a model can go with.
+    ModelChoice, each_model_choice:
+    Informative, Uniform, Shuffled, Cyclic,
+}
+
 type B = LastGradient;
+
+impl Choice<Model> for ModelChoice {
+    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+        each_model_choice!(self, it => Choice::<Model>::begin(it, users))
+    }
+
+    fn choose(&mut self, scene: &Scene<'_, Model>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        each_model_choice!(self, it => it.choose(scene, random))
+    }
+}
 
 impl Choice<B> for AnyChoice {
     fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
@@ -112,8 +129,11 @@ impl Update<B> for AnyUpdate {
 
 impl ChoiceKind {
     /// The part itself, for that many users.
-    pub(super) fn part(self, users: usize) -> AnyChoice {
-        match self {
+    ///
+    /// None for the one that goes with a model only.
+    pub(super) fn part(self, users: usize) -> Option<AnyChoice> {
+        Some(match self {
+            Self::Informative => return None,
             Self::Uniform => AnyChoice::Uniform(Uniform),
             Self::Shuffled => AnyChoice::Shuffled(Shuffled::new()),
             Self::Cyclic => AnyChoice::Cyclic(Cyclic::new()),
@@ -129,14 +149,28 @@ impl ChoiceKind {
             Self::SurrogateEi { explore, bonus_weight, sharp } => {
                 AnyChoice::SurrogateEi(SurrogateEi::new(explore).bonus_weight(bonus_weight).sharp(sharp))
             }
-        }
+        })
+    }
+
+    /// The part where a model is believed in; none where it needs a table of last gradients, or more.
+    pub(super) fn part_by_model(self) -> Option<ModelChoice> {
+        Some(match self {
+            Self::Informative => ModelChoice::Informative(Informative::new()),
+            Self::Uniform => ModelChoice::Uniform(Uniform),
+            Self::Shuffled => ModelChoice::Shuffled(Shuffled::new()),
+            Self::Cyclic => ModelChoice::Cyclic(Cyclic::new()),
+            _ => return None,
+        })
     }
 }
 
 impl UpdateKind {
     /// The part itself, for that many users.
-    pub(super) fn part(self, users: usize) -> AnyUpdate {
-        match self {
+    ///
+    /// None for the one that goes with a model.
+    pub(super) fn part(self, users: usize) -> Option<AnyUpdate> {
+        Some(match self {
+            Self::ToMinimiser => return None,
             Self::Sgd => AnyUpdate::Sgd(Sgd),
             Self::Saga => AnyUpdate::Saga(Saga),
             Self::Aggregated => AnyUpdate::Aggregated(Aggregated),
@@ -149,6 +183,6 @@ impl UpdateKind {
             Self::CurvatureAided => AnyUpdate::CurvatureAided(CurvatureAided::new()),
             Self::FullGradient => AnyUpdate::FullGradient(FullGradient::new()),
             Self::Lbfgs => AnyUpdate::Lbfgs(Lbfgs::new()),
-        }
+        })
     }
 }

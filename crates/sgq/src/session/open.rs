@@ -4,7 +4,7 @@ use std::any::type_name;
 
 use super::{Session, Sight, State, StopRules};
 use crate::{
-    Belief, Choice, Meter, Method, Needs, Problem, Random, Settings, SettingsError, Smoothness, Update,
+    Belief, Choice, Meter, Method, Needs, Problem, Random, Settings, SettingsError, Smoothness, StepSize, Update,
     step_size::Schedule,
 };
 
@@ -64,10 +64,15 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         let objective = settings.objective_smoothness;
         let smoothness = settings.smoothness.map(|each| Smoothness::new(each, users)?.with_objective(objective));
         let smoothness = smoothness.transpose()?;
-        let rule = settings.step_size.ok_or(SettingsError::NoStepSize)?;
+        // Where the update knows its own way, what is said of the step size does not matter.
+        let rule = match settings.step_size {
+            _ if method.update.has_own_step() => StepSize::Constant(1.0),
+            Some(rule) => rule,
+            None => return Err(SettingsError::NoStepSize),
+        };
         let schedule = Schedule::new(rule, || theory_step(&method, smoothness.as_ref(), settings.pl_constant))?;
         // The last to be asked, because it takes the most room.
-        method.belief.begin(users, dim, &settings.storage)?;
+        method.belief.begin(users, dim, &settings.storage, smoothness.as_ref())?;
 
         let begins_with_sweep = method.belief.wants_first_sweep() || method.update.wants_sweep();
         let mut session = Self::from_parts(

@@ -53,7 +53,7 @@ impl<'p> Choices<'p> {
     pub fn new(problem: &'p dyn Problem) -> Result<Self, SettingsError> {
         let each = problem.smoothness().ok_or_else(|| SettingsError::NeedsSmoothness { method: "Lemma 2".into() })?;
         let mut table = LastGradient::new();
-        table.begin(problem.users(), problem.dim(), &Storage::default())?;
+        table.begin(problem.users(), problem.dim(), &Storage::default(), None)?;
         let smoothness = Smoothness::new(each.to_vec(), problem.users())?;
         Ok(Self { problem, smoothness, table, distances: Vec::new(), errors: vec![0.0; problem.users()] })
     }

@@ -1,7 +1,7 @@
 //! What the catalogue opens by name is what the constructors make.
 
 use sgq::{
-    AskTell, LastGradient, Method, Oracle, Random, Session, Settings, Sight,
+    AskTell, LastGradient, Method, Oracle, Random, Session, Settings, SettingsError, Sight,
     belief::Nothing,
     catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
     choice::{Balanced, ByNorm, BySmoothness, Cyclic, Oort, PowerOfChoice, Projection, Shuffled, SurrogateEi, Uniform},
@@ -40,6 +40,7 @@ fn every_method_is_its_constructor() {
         }
         let table = LastGradient::new;
         let mut expected: Box<dyn AskTell + '_> = match entry.name {
+            "frugal" => Box::new(Session::with_sight(method::frugal(), settings(), sight.clone()).unwrap()),
             "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight.clone()).unwrap()),
             "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight.clone()).unwrap()),
             "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight.clone()).unwrap()),
@@ -105,7 +106,13 @@ fn every_combination_opens_and_restores() {
     for choice in CHOICES {
         for update in UPDATES {
             let recipe = Recipe { choice: choice.kind, update: update.kind };
-            let mut session = recipe.open("x", settings.clone(), sight.clone()).unwrap();
+            let opened = recipe.open("x", settings.clone(), sight.clone());
+            if !recipe.fits() {
+                let Err(SettingsError::DoNotFit { choice: refused, .. }) = opened else { panic!("{}", choice.name) };
+                assert_eq!(refused, choice.name);
+                continue;
+            }
+            let mut session = opened.unwrap();
             log_steps(&mut *session, &problem, 9);
             let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight.clone()).unwrap();
             assert_eq!(users_and_points(&mut *later, &problem), users_and_points(&mut *session, &problem));

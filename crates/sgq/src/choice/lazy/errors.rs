@@ -222,7 +222,7 @@ mod tests {
             let scale = 10f64.powi(round % 40 - 20);
             let mut point = |offset: f64| -> Vec<f64> { (0..dim).map(|_| scale * (offset + random.unit())).collect() };
             let mut belief = LastGradient::new();
-            belief.begin(users, dim, &Storage::default()).unwrap();
+            belief.begin(users, dim, &Storage::default(), None).unwrap();
             let (first, second) = (point(0.0), point(0.0));
             for user in 0..users {
                 // Most at one place, some at the place where the errors are computed.

@@ -1,0 +1,338 @@
+//! A model of all users: shared curvature, each one's own difference from it, and how sure of that one can be.
+
+mod answers;
+mod dense;
+mod isotropic;
+mod safeguard;
+mod secants;
+
+use serde::{Deserialize, Serialize};
+
+use super::Belief;
+use crate::{SettingsError, Smoothness, Storage, kernel};
+use answers::{Answer, Answers};
+use dense::Dense;
+use isotropic::Isotropic;
+use safeguard::Safeguard;
+
+/// Beyond this many parameters curvature is one number: a matrix would cost too much at every step.
+pub const DENSE_UP_TO: usize = 256;
+
+/// What users are believed to be like: `∇f_i(x) = s_i (ḡ(x) + own difference)`, where `ḡ` is affine with curvature `B`, the
+/// differences have covariance `C`, and the sizes `s_i` are in proportion to `√L_i`. docs/frugal.md has each equation.
+///
+/// Nobody has to be asked before the first step: those who were not yet asked are believed to be like the others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    users: usize,
+    /// `s_i`, one on average.
+    sizes: Vec<f64>,
+    /// `Σ s_i²`.
+    square_sizes: f64,
+    /// The mean `L_i`, or what answers say of it so far.
+    scale: Scale,
+    answers: Answers,
+    plan: Option<Plan>,
+    /// `μ`: how much more curvature is assumed than seen, after an alarm.
+    caution: f64,
+    /// The length of the longest first answer, sizes taken out.
+    largest_first: f64,
+    trust: Trust,
+    next: Vec<f64>,
+    safeguard: Safeguard,
+}
+
+/// How curvature is held.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Plan {
+    Dense(Box<Dense>),
+    Isotropic(Box<Isotropic>),
+}
+
+/// The mean smoothness, known or learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Scale {
+    known: bool,
+    mean: f64,
+    largest: f64,
+    /// Sum and number of the curvatures seen, where nothing is known.
+    seen: (f64, f64),
+}
+
+/// How far the next point may be from what the model is anchored at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Trust {
+    anchor: Vec<f64>,
+    /// None while nothing has gone wrong.
+    reach: Option<f64>,
+    /// Who was set aside by the last answer.
+    set_aside: Option<usize>,
+    /// How often each user was, of those who were at all.
+    times: Vec<(usize, u32)>,
+}
+
+/// Where all is zero, something has to be divided by.
+const TINY: f64 = 1e-100;
+/// An answer this many times longer than all others, uphill along the last move, is set aside.
+const FAR_OFF: f64 = 5.0;
+/// After so many times a user is believed.
+const OFTEN: u32 = 4;
+
+impl Belief for Model {
+    fn begin(
+        &mut self,
+        users: usize,
+        dim: usize,
+        storage: &Storage,
+        smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError> {
+        let _ = storage;
+        self.users = users;
+        self.sizes = sizes(users, smoothness);
+        self.square_sizes = kernel::norm_squared(&self.sizes);
+        self.scale = match smoothness {
+            Some(known) => Scale { known: true, mean: known.mean(), largest: known.max(), seen: (0.0, 0.0) },
+            None => Scale::default(),
+        };
+        self.answers = Answers::new(users, dim);
+        self.caution = 1.0;
+        self.safeguard = Safeguard::new(smoothness);
+        Ok(())
+    }
+
+    fn wants_first_sweep(&self) -> bool {
+        false
+    }
+
+    fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+        self.trust.set_aside = None;
+        if self.is_far_off(user, point, gradient) {
+            self.set_aside(user, point);
+            return;
+        }
+        if let Some(reach) = &mut self.trust.reach {
+            let length = kernel::distance(point, &self.trust.anchor);
+            *reach = (1.5 * *reach).max(2.0 * length);
+        }
+        self.take(user, point, gradient);
+        self.safeguard.observe(&self.answers, &self.sizes, point);
+        self.think(point);
+    }
+
+    fn has_surrogate(&self) -> bool {
+        true
+    }
+
+    fn surrogate_gradient(&self) -> Option<&[f64]> {
+        self.answers.all_asked().then(|| self.answers.mean_gradient())
+    }
+}
+
+impl Model {
+    /// Before the first answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where the next question is to be asked.
+    pub fn next(&self) -> &[f64] {
+        &self.next
+    }
+
+    /// Whether the model has failed, and steps with a proof are to be taken until it may be tried again.
+    pub fn fallen_back(&self) -> bool {
+        self.safeguard.fallen_back()
+    }
+
+    /// A step that is safe for [`Saga`](crate::update::Saga): `1 / (3 L_max)`, as far as `L_max` is known.
+    pub fn safe_step(&self) -> f64 {
+        1.0 / (3.0 * self.scale.largest.max(f64::MIN_POSITIVE))
+    }
+
+    /// A user's size `s_i`.
+    pub fn size(&self, user: usize) -> f64 {
+        self.sizes[user]
+    }
+
+    /// Whether a user's answer is held.
+    pub fn is_asked(&self, user: usize) -> bool {
+        self.answers.get(user).is_some()
+    }
+
+    /// Whether everybody's answer is held.
+    pub fn all_asked(&self) -> bool {
+        self.answers.all_asked()
+    }
+
+    /// The user whose last answer was set aside.
+    pub fn set_aside_last(&self) -> Option<usize> {
+        self.trust.set_aside
+    }
+
+    /// Without `L_i` the first user is asked again, a little way off.
+    pub fn wants_probe(&self) -> Option<usize> {
+        if self.scale.known || self.scale.seen.1 > 0.0 { None } else { self.answers.only_user() }
+    }
+
+    /// How far a user's last answer is from a point, squared; and when it was.
+    pub fn staleness(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
+        self.answers.get(user).map(|answer| (kernel::distance_squared(&answer.point, point), answer.when))
+    }
+
+    /// A user's last gradient, and the mean of everybody's.
+    pub fn table(&self, user: usize) -> Option<(&[f64], &[f64])> {
+        Some((&self.answers.get(user)?.gradient, self.answers.mean_gradient()))
+    }
+
+    /// Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
+    fn is_far_off(&self, user: usize, point: &[f64], gradient: &[f64]) -> bool {
+        if self.trust.anchor.is_empty() || self.fallen_back() {
+            return false;
+        }
+        let times = self.trust.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
+        let uphill: f64 = point.iter().zip(&self.trust.anchor).zip(gradient).map(|((x, a), g)| (x - a) * g).sum();
+        let length = kernel::norm(gradient) / self.sizes[user];
+        times < OFTEN && uphill > 0.0 && length > FAR_OFF * self.answers.longest(&self.sizes)
+    }
+
+    /// Goes back half of the way, and asks somebody else there.
+    fn set_aside(&mut self, user: usize, point: &[f64]) {
+        match self.trust.times.iter_mut().find(|(who, _)| *who == user) {
+            Some((_, times)) => *times += 1,
+            None => self.trust.times.push((user, 1)),
+        }
+        self.trust.set_aside = Some(user);
+        self.trust.reach = Some(0.5 * kernel::distance(point, &self.trust.anchor));
+        self.next = point.iter().zip(&self.trust.anchor).map(|(x, anchor)| 0.5 * (x + anchor)).collect();
+    }
+
+    /// Takes an answer into the sums.
+    fn take(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+        let size = self.sizes[user];
+        let before = self.answers.take(user, size, point, gradient);
+        let length = kernel::norm(gradient) / size;
+        match &before {
+            Some(_) if length > 4.0 * self.largest_first => self.caution *= 2.0,
+            Some(_) => self.caution = (0.95 * self.caution).max(1.0),
+            None => self.largest_first = self.largest_first.max(length),
+        }
+        let Some(now) = self.answers.get(user) else {
+            return;
+        };
+        if !self.scale.known
+            && let (Some(_), Some(secant)) = (&before, &now.secant)
+        {
+            self.scale.learn(kernel::norm(&secant.change));
+        }
+        if self.plan.is_none() && self.scale.mean > 0.0 {
+            let (dim, mean) = (point.len(), self.scale.mean);
+            self.plan = Some(match dim <= DENSE_UP_TO {
+                true => Plan::Dense(Box::new(Dense::new(dim, mean))),
+                false => Plan::Isotropic(Box::new(Isotropic::new(dim, mean))),
+            });
+        }
+        let change = Change { size, before: before.as_deref(), now, users: self.users };
+        match &mut self.plan {
+            Some(Plan::Dense(plan)) => plan.take(&change),
+            Some(Plan::Isotropic(plan)) => plan.take(&change),
+            None => {}
+        }
+    }
+
+    /// Fits the model, and says where to go.
+    fn think(&mut self, point: &[f64]) {
+        let Some(plan) = &mut self.plan else {
+            self.next = self.probe(point);
+            return;
+        };
+        let view = View {
+            users: self.users as f64,
+            answers: &self.answers,
+            sizes: &self.sizes,
+            square_sizes: self.square_sizes,
+            scale: self.scale.mean,
+            caution: self.caution,
+            point,
+        };
+        let thought = match plan {
+            Plan::Dense(plan) => plan.think(&view),
+            Plan::Isotropic(plan) => plan.think(&view),
+        };
+        // Numbers past what can be held: stay, and let the next answer tell.
+        let Some(mut thought) = thought.filter(|thought| kernel::all_within(&thought.minimiser, f64::MAX)) else {
+            self.next = point.to_vec();
+            return;
+        };
+        let widest = (2.0 * self.answers.farthest(&thought.anchor)).max(thought.gradient_norm / self.scale.mean);
+        let reach = self.trust.reach.map_or(widest, |reach| reach.min(widest));
+        let length = kernel::distance(&thought.minimiser, &thought.anchor);
+        if length > reach {
+            for (x, anchor) in thought.minimiser.iter_mut().zip(&thought.anchor) {
+                *x = anchor + reach / length * (*x - anchor);
+            }
+        }
+        self.trust.anchor = thought.anchor;
+        self.next = thought.minimiser;
+    }
+
+    /// A little way down the first gradient: the second answer of the same user then shows its curvature.
+    fn probe(&self, point: &[f64]) -> Vec<f64> {
+        const LITTLE: f64 = 1e-4;
+        let mut probe = point.to_vec();
+        let gradient = self.answers.mean_gradient();
+        let length = kernel::norm(gradient);
+        if length > 0.0 {
+            kernel::add_scaled(&mut probe, -LITTLE * (1.0 + kernel::norm(point)) / length, gradient);
+        }
+        probe
+    }
+}
+
+impl Scale {
+    /// Twice the mean curvature along the ways that were gone.
+    fn learn(&mut self, curvature: f64) {
+        self.seen = (self.seen.0 + curvature, self.seen.1 + 1.0);
+        self.mean = (2.0 * self.seen.0 / self.seen.1).max(f64::MIN_POSITIVE);
+        self.largest = self.largest.max(2.0 * curvature);
+    }
+}
+
+/// One user's answer, and the one it replaces.
+struct Change<'a> {
+    size: f64,
+    before: Option<&'a Answer>,
+    now: &'a Answer,
+    users: usize,
+}
+
+/// What a plan looks at.
+struct View<'a> {
+    users: f64,
+    answers: &'a Answers,
+    sizes: &'a [f64],
+    square_sizes: f64,
+    scale: f64,
+    caution: f64,
+    point: &'a [f64],
+}
+
+/// What a plan comes to.
+struct Thought {
+    /// The weighted mean of the points that the estimate rests on.
+    anchor: Vec<f64>,
+    /// The length of the estimated gradient there.
+    gradient_norm: f64,
+    /// Where the objective is believed to be smallest, drawn to the start by how unsure that is.
+    minimiser: Vec<f64>,
+}
+
+fn sizes(users: usize, smoothness: Option<&Smoothness>) -> Vec<f64> {
+    let Some(smoothness) = smoothness else {
+        return vec![1.0; users];
+    };
+    let mut roots: Vec<f64> = smoothness.each().iter().map(|each| each.sqrt()).collect();
+    let mean = roots.iter().sum::<f64>() / users as f64;
+    // A user without curvature has a size all the same.
+    roots.iter_mut().for_each(|root| *root = if mean > 0.0 { (*root / mean).max(1e-3) } else { 1.0 });
+    roots
+}

@@ -1,0 +1,111 @@
+//! Everybody's last answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::secants::Secant;
+use crate::kernel;
+
+/// The last answers of those who were asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answers {
+    held: Vec<Option<Box<Answer>>>,
+    /// Who was asked, in the order of the first time.
+    asked: Vec<usize>,
+    sum: Vec<f64>,
+    mean: Vec<f64>,
+    clock: u64,
+}
+
+/// One user's last answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    pub point: Vec<f64>,
+    pub gradient: Vec<f64>,
+    pub norm: f64,
+    pub when: u64,
+    /// How many answers of this user were taken.
+    pub times: u32,
+    /// How its gradient changed between its last two answers.
+    pub secant: Option<Secant>,
+}
+
+impl Answers {
+    pub fn new(users: usize, dim: usize) -> Self {
+        Self { held: vec![None; users], sum: vec![0.0; dim], mean: vec![0.0; dim], ..Self::default() }
+    }
+
+    /// Holds an answer; returns the one that it replaces.
+    pub fn take(&mut self, user: usize, size: f64, point: &[f64], gradient: &[f64]) -> Option<Box<Answer>> {
+        self.clock += 1;
+        let before = self.held[user].take();
+        match &before {
+            Some(before) => kernel::add_scaled(&mut self.sum, -1.0, &before.gradient),
+            None => self.asked.push(user),
+        }
+        kernel::add_scaled(&mut self.sum, 1.0, gradient);
+        let asked = self.asked.len() as f64;
+        for (mean, sum) in self.mean.iter_mut().zip(&self.sum) {
+            *mean = sum / asked;
+        }
+        let secant = before.as_ref().and_then(|before| {
+            let between = Secant::between(size, (&before.point, &before.gradient), (point, gradient));
+            between.or_else(|| before.secant.clone())
+        });
+        self.held[user] = Some(Box::new(Answer {
+            point: point.to_vec(),
+            gradient: gradient.to_vec(),
+            norm: kernel::norm(gradient),
+            when: self.clock,
+            times: before.as_ref().map_or(0, |before| before.times) + 1,
+            secant,
+        }));
+        before
+    }
+
+    pub fn get(&self, user: usize) -> Option<&Answer> {
+        self.held[user].as_deref()
+    }
+
+    /// Those who were asked, with their answers, in the order in which they were first asked.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Answer)> {
+        self.asked.iter().filter_map(|user| Some((*user, self.get(*user)?)))
+    }
+
+    pub fn all_asked(&self) -> bool {
+        self.asked.len() == self.held.len()
+    }
+
+    /// How many were asked.
+    pub fn count(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// The one user that was asked, as long as there is only one.
+    pub fn only_user(&self) -> Option<usize> {
+        if let [user] = *self.asked { Some(user) } else { None }
+    }
+
+    /// The mean of the last gradients.
+    pub fn mean_gradient(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// The length of the longest last gradient, sizes taken out.
+    pub fn longest(&self, sizes: &[f64]) -> f64 {
+        self.iter().map(|(user, answer)| answer.norm / sizes[user]).fold(0.0, f64::max)
+    }
+
+    /// How far the farthest answer is from a point.
+    pub fn farthest(&self, point: &[f64]) -> f64 {
+        self.iter().map(|(_, answer)| kernel::distance_squared(&answer.point, point)).fold(0.0, f64::max).sqrt()
+    }
+}
+
+impl Answer {
+    /// The squared way from the answer to a point, without the part along which the user's own curvature is known.
+    pub fn unexplained(&self, point: &[f64]) -> f64 {
+        let far = kernel::distance_squared(point, &self.point);
+        let along = self.secant.as_ref().map_or(0.0, |secant| secant.along(&self.point, point));
+        (far - along * along).max(0.0)
+    }
+}

@@ -1,0 +1,351 @@
+//! The model with a matrix of curvature: a few hundred parameters at most.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Change, TINY, Thought, View,
+    secants::{SecantSums, residual},
+};
+use crate::{kernel, matrix::Square};
+
+/// Part of the first gradient that is taken for spread among users before any is seen.
+pub(super) const FIRST_SPREAD: f64 = 0.1;
+
+/// Sums over the last answers, and what follows from them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Dense {
+    /// Where the first answer was taken: points count from here.
+    start: Vec<f64>,
+    /// The first gradient.
+    first: Vec<f64>,
+    /// `K = Σ s_i` over those asked, and `Σ s_i²`.
+    weight: f64,
+    square_weight: f64,
+    /// `Σ s x`, `Σ s g`, `Σ s x xᵀ`, `Σ s g xᵀ`, `Σ s g gᵀ`, gradients with their sizes taken out.
+    points: Vec<f64>,
+    gradients: Vec<f64>,
+    points_squared: Square,
+    mixed: Square,
+    gradients_squared: Square,
+    /// All secants, older ones less.
+    secants: SecantSums,
+    /// Each user's latest secant, weighted by its size.
+    own: SecantSums,
+    feedback: Feedback,
+    /// `β₀` and `β`: curvature in a typical direction, as expected and as seen.
+    expected: f64,
+    typical: f64,
+    /// `B`.
+    curvature: Square,
+}
+
+/// The point moves with the noise of earlier answers, which biases a regression of gradients on points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Feedback {
+    /// `F`: how the last move followed the mean gradient.
+    last: Square,
+    /// `Σ F` over first answers.
+    total: Square,
+    count: f64,
+}
+
+/// Sums taken about the mean.
+struct Centred {
+    points: Square,
+    mixed: Square,
+    gradients: Square,
+}
+
+/// The metric in which users spread equally in all directions: `T`, symmetric, and its inverse.
+struct Metric {
+    to: Square,
+    from: Square,
+}
+
+impl Dense {
+    pub fn new(dim: usize, scale: f64) -> Self {
+        let zero = || Square::zero(dim);
+        let expected = (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale;
+        Self {
+            start: Vec::new(),
+            first: Vec::new(),
+            weight: 0.0,
+            square_weight: 0.0,
+            points: vec![0.0; dim],
+            gradients: vec![0.0; dim],
+            points_squared: zero(),
+            mixed: zero(),
+            gradients_squared: zero(),
+            secants: SecantSums::new(dim),
+            own: SecantSums::new(dim),
+            feedback: Feedback { last: zero(), total: zero(), count: 0.0 },
+            expected,
+            typical: expected,
+            curvature: Square::identity(dim, expected),
+        }
+    }
+
+    pub fn take(&mut self, change: &Change<'_>) {
+        let Change { size, before, now, users } = *change;
+        if self.start.is_empty() {
+            let earliest = before.unwrap_or(now);
+            self.start.clone_from(&earliest.point);
+            self.first = earliest.gradient.iter().map(|value| value / size).collect();
+        }
+        // Where `L_i` had to be learned first, the first answer comes along with the second.
+        let known = self.weight > 0.0;
+        match before.filter(|_| known) {
+            Some(before) => {
+                self.account(-size, size, &before.point, &before.gradient);
+                if let Some(secant) = &before.secant {
+                    self.own.add(-size, secant);
+                }
+                if before.times == 1 && self.feedback.count > 0.0 {
+                    let count = self.feedback.count;
+                    self.feedback.total.scale((count - 1.0) / count);
+                    self.feedback.count -= 1.0;
+                }
+            }
+            None => {
+                self.weight += size;
+                self.square_weight += size * size;
+                self.feedback.total.add(1.0, &self.feedback.last);
+                self.feedback.count += 1.0;
+            }
+        }
+        self.account(size, size, &now.point, &now.gradient);
+        if let (Some(_), Some(secant)) = (before, &now.secant) {
+            self.secants.forget(1.0 - 1.0 / (2.0 * users as f64).max(20.0));
+            self.secants.add(1.0, secant);
+            self.own.add(size, secant);
+        }
+    }
+
+    fn account(&mut self, weight: f64, size: f64, point: &[f64], gradient: &[f64]) {
+        let x: Vec<f64> = point.iter().zip(&self.start).map(|(x, start)| x - start).collect();
+        let g: Vec<f64> = gradient.iter().map(|value| value / size).collect();
+        kernel::add_scaled(&mut self.points, weight, &x);
+        kernel::add_scaled(&mut self.gradients, weight, &g);
+        self.points_squared.add_outer(weight, &x, &x);
+        self.mixed.add_outer(weight, &g, &x);
+        self.gradients_squared.add_outer(weight, &g, &g);
+    }
+
+    fn centred(&self) -> Centred {
+        let mean = |sum: &[f64]| sum.iter().map(|value| value / self.weight).collect::<Vec<f64>>();
+        let (anchor, mean) = (mean(&self.points), mean(&self.gradients));
+        let about = |sum: &Square, one: &[f64], other: &[f64]| {
+            let mut sum = sum.clone();
+            sum.add_outer(-self.weight, one, other);
+            sum
+        };
+        Centred {
+            points: about(&self.points_squared, &anchor, &anchor),
+            mixed: about(&self.mixed, &mean, &anchor),
+            gradients: about(&self.gradients_squared, &mean, &mean),
+        }
+    }
+
+    /// `R + P`: what the users differ by, and what is assumed before that is seen.
+    fn spread(&self, centred: &Centred) -> (Square, Square) {
+        let residual = residual(&centred.gradients, &centred.mixed, &centred.points, &self.curvature);
+        let mut spread = residual.clone();
+        spread.add_outer(FIRST_SPREAD, &self.first, &self.first);
+        (residual, spread)
+    }
+
+    /// Fits curvature, and says where the objective is smallest. None where numbers are past what can be held.
+    pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
+        let dim = self.start.len() as f64;
+        let centred = self.centred();
+        let (residual, spread) = self.spread(&centred);
+        let metric = self.metric(&spread)?;
+        let noise = (spread.between(&metric.from, &metric.from).trace() / (dim * self.weight)).max(TINY);
+        let wandering = self.secants.residual(&self.curvature).between(&metric.from, &metric.from).trace().max(0.0);
+        let own_curvature = (wandering + self.typical * self.typical) / (dim * (self.secants.count + 1.0));
+        let (bends, basis) = self.fit(&centred, &residual, &metric, noise, own_curvature, view)?;
+        let (_, spread) = self.spread(&centred);
+        self.step(&spread, &metric, own_curvature * dim, &bends, &basis, view)
+    }
+
+    /// `T = C̃^¼` scaled: in `T x` the users' gradients spread alike in all directions, as far as is known.
+    fn metric(&self, spread: &Square) -> Option<Metric> {
+        let dim = spread.dim();
+        let total = (spread.trace() / self.weight).max(TINY);
+        let mut pooled = spread.clone();
+        pooled.add_to_diagonal(total);
+        pooled.scale(1.0 / (self.weight + dim as f64));
+        let (values, vectors) = pooled.eigen()?;
+        let roots: Vec<f64> = values.iter().map(|value| value.max(1e-3 * total / dim as f64).sqrt()).collect();
+        let mean = roots.iter().sum::<f64>() / dim as f64;
+        let stretch: Vec<f64> = roots.iter().map(|root| (root / mean).sqrt()).collect();
+        let shrink: Vec<f64> = stretch.iter().map(|value| 1.0 / value).collect();
+        Some(Metric { to: Square::with_eigen(&vectors, &stretch), from: Square::with_eigen(&vectors, &shrink) })
+    }
+
+    /// Shared curvature, by a regression of gradients on points and of changes on directions; returns the eigenvalues and
+    /// vectors of what to step by, in the metric.
+    fn fit(
+        &mut self,
+        centred: &Centred,
+        residual: &Square,
+        metric: &Metric,
+        noise: f64,
+        own_curvature: f64,
+        view: &View<'_>,
+    ) -> Option<(Vec<f64>, Square)> {
+        let dim = residual.dim() as f64;
+        let Metric { to, from } = metric;
+        let mut mixed = centred.mixed.clone();
+        let pairs = self.weight * (self.weight - 1.0).max(1.0);
+        mixed.add(-1.0 / pairs, &residual.times(&self.feedback.total));
+        let points = centred.points.between(to, to);
+        let mixed = mixed.between(from, to);
+        let directions = self.secants.directions.between(to, to);
+        let changes = self.secants.changes.between(from, to);
+        let trusted = noise / own_curvature;
+
+        // The typical curvature first, then each direction's, drawn to it.
+        let floor = view.scale * (0.002f64).max(0.2 / (1.0 + self.secants.count + self.boldness(view)));
+        let pull = noise / (0.5 * self.expected).powi(2);
+        let seen = mixed.trace() + trusted * changes.trace() + pull * self.expected;
+        let looked = points.trace() + trusted * directions.trace() + pull;
+        self.typical = (seen / looked).clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        let pull = dim * noise / (0.7 * self.typical).powi(2);
+        let mut information = points;
+        information.add(trusted, &directions);
+        information.add_to_diagonal(pull);
+        let (values, vectors) = information.eigen()?;
+        let values: Vec<f64> = values.iter().map(|value| value.max(0.5 * pull)).collect();
+        let mut right = mixed;
+        right.add(trusted, &changes);
+        right.add_to_diagonal(pull * self.typical);
+        let right = right.between(&vectors.transposed(), &vectors);
+        let mut fitted = Square::zero(right.dim());
+        for row in 0..right.dim() {
+            for column in 0..right.dim() {
+                let entry = (right.at(row, column) + right.at(column, row)) / (values[row] + values[column]);
+                // Curvature that is unsure is taken for larger than it seems.
+                let unsure = if row == column { 0.25 * (noise / values[row]).sqrt() } else { 0.0 };
+                fitted.set(row, column, entry + unsure);
+            }
+        }
+        let (bends, basis) = fitted.between(&vectors, &vectors.transposed()).eigen()?;
+        let (low, high) = ((0.2 * self.typical).max(floor), view.scale.max(self.typical));
+        let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(low, high.max(low))).collect();
+        let shared = Square::with_eigen(&basis, &bends);
+        self.curvature = shared.between(to, to);
+        if self.own.count <= 0.0 {
+            return Some((bends, basis));
+        }
+        // The mean over users of shared plus own curvature: a step by less would overshoot what the model itself predicts.
+        let mut own = self.own.changes.clone();
+        own.add(-1.0, &self.curvature.times(&self.own.directions));
+        own.add(1.0, &own.transposed());
+        own.scale(0.5 / self.weight);
+        let mut whole = own.between(from, from);
+        whole.add(1.0, &shared);
+        let flattest = bends.iter().copied().fold(f64::INFINITY, f64::min);
+        let (bends, basis) = whole.eigen()?;
+        Some((bends.into_iter().map(|bend| bend.max(flattest)).collect(), basis))
+    }
+
+    /// With every answer curvature far below the users' largest becomes easier to believe, the more so in many dimensions.
+    fn boldness(&self, view: &View<'_>) -> f64 {
+        let dim = self.start.len() as f64;
+        0.1 * dim / (dim + 20.0) * (view.answers.count() as f64 - 1.0)
+    }
+
+    /// The minimiser of the model, drawn to the start by how unsure it is.
+    fn step(
+        &mut self,
+        spread: &Square,
+        metric: &Metric,
+        own_curvature: f64,
+        bends: &[f64],
+        basis: &Square,
+        view: &View<'_>,
+    ) -> Option<Thought> {
+        let dim = bends.len();
+        let Estimate { anchor, gradient, unsure } =
+            self.estimate((spread.trace() / self.weight).max(TINY), own_curvature, view);
+        let back = metric.from.times(basis);
+        let bends: Vec<f64> = bends.iter().map(|bend| bend * view.caution).collect();
+        let there = basis.transposed_times_vector(&metric.to.times_vector(&anchor));
+        let slope = back.transposed_times_vector(&gradient);
+        let newton: Vec<f64> = (0..dim).map(|k| there[k] - slope[k] / bends[k]).collect();
+        let noise = spread.between(&back.transposed(), &back);
+        let loss = |k: usize| (0.5 * noise.at(k, k) / self.weight / bends[k] * unsure).max(0.0);
+        let losses: Vec<f64> = (0..dim).map(loss).collect();
+        let gain: f64 = (0..dim).map(|k| 0.5 * bends[k] * newton[k] * newton[k]).sum();
+        let shrunk = shrinkage(gain, &losses);
+        let drawn: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
+        let mut minimiser = back.times_vector(&drawn);
+        let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
+        self.feedback.last = Square::with_eigen(&back, &followed);
+        kernel::add_scaled(&mut minimiser, 1.0, &self.start);
+        let mut anchor = anchor;
+        kernel::add_scaled(&mut anchor, 1.0, &self.start);
+        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser })
+    }
+
+    /// The mean gradient at the weighted mean of the points, from everybody's answer carried there: the best linear unbiased
+    /// prediction, where an answer counts less the more its user's own curvature may have changed it on the way.
+    fn estimate(&self, spread: f64, own_curvature: f64, view: &View<'_>) -> Estimate {
+        let dim = self.start.len();
+        let (mut total, mut squares) = (0.0, 0.0);
+        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
+        for (user, answer) in view.answers.iter() {
+            let size = view.sizes[user];
+            let carried = own_curvature * answer.unexplained(view.point);
+            let weight = size * spread / (spread + carried);
+            total += weight;
+            squares += weight * weight * (1.0 + carried / spread);
+            kernel::add_scaled(&mut anchor, weight, &answer.point);
+            kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
+            if let Some(secant) = &answer.secant {
+                let way = weight * secant.along(&answer.point, view.point);
+                kernel::add_scaled(&mut along_changes, way, &secant.change);
+                kernel::add_scaled(&mut along_directions, way, &secant.direction);
+            }
+        }
+        let explained = self.curvature.times_vector(&along_directions);
+        for (k, gradient) in gradient.iter_mut().enumerate() {
+            *gradient = (*gradient + along_changes[k] - explained[k]) / total;
+        }
+        for (anchor, start) in anchor.iter_mut().zip(&self.start) {
+            *anchor = *anchor / total - start;
+        }
+        let effective = total * total / squares;
+        let unsure = unsure(view, self.weight, self.square_weight, effective);
+        Estimate { anchor, gradient, unsure }
+    }
+}
+
+/// The mean gradient at a point, and the part of the users' spread that it is unsure by.
+pub(super) struct Estimate {
+    pub anchor: Vec<f64>,
+    pub gradient: Vec<f64>,
+    pub unsure: f64,
+}
+
+/// Those who were not asked are predicted from those who were: both errors, as a part of the users' spread. With users of
+/// equal size it is `1/k − 1/n`, and a little more while few were asked.
+pub(super) fn unsure(view: &View<'_>, weight: f64, square_weight: f64, effective: f64) -> f64 {
+    if view.answers.all_asked() {
+        return 0.0;
+    }
+    let missing = (1.0 - weight / view.users).max(0.0);
+    let unasked = (view.square_sizes - square_weight).max(0.0) / (view.users * view.users);
+    (unasked + missing * missing / effective) * (1.0 + 1.0 / effective)
+}
+
+/// How much of the way to go in each direction: James and Stein's idea, where `gain` is what the whole way would bring and
+/// `losses` what the estimate's error costs in each direction.
+pub(super) fn shrinkage(gain: f64, losses: &[f64]) -> Vec<f64> {
+    let dim = losses.len() as f64;
+    let certain = gain - (1.0 + (2.0 / dim).sqrt()) * losses.iter().sum::<f64>();
+    let each = certain.max(0.05 * gain) / dim;
+    losses.iter().map(|loss| if each > 0.0 { each / (each + loss) } else { 0.0 }).collect()
+}

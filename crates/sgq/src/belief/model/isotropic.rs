@@ -1,0 +1,189 @@
+//! The model with one number of curvature: any number of parameters.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Change, TINY, Thought, View,
+    dense::{FIRST_SPREAD, shrinkage, unsure},
+};
+use crate::kernel;
+
+/// The same sums as in [`Dense`](super::dense::Dense), of which only the traces are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Isotropic {
+    start: Vec<f64>,
+    first_squared: f64,
+    weight: f64,
+    square_weight: f64,
+    points: Vec<f64>,
+    gradients: Vec<f64>,
+    points_squared: f64,
+    mixed: f64,
+    gradients_squared: f64,
+    secants: SecantTraces,
+    own: SecantTraces,
+    feedback: Feedback,
+    expected: f64,
+    typical: f64,
+}
+
+/// `Σ uᵀy`, `Σ yᵀy`, and how many.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SecantTraces {
+    changes: f64,
+    squares: f64,
+    count: f64,
+}
+
+/// How moves follow the mean gradient: the last one, and the sum over first answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Feedback {
+    last: f64,
+    total: f64,
+    count: f64,
+}
+
+impl Isotropic {
+    pub fn new(dim: usize, scale: f64) -> Self {
+        let expected = (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale;
+        Self {
+            start: Vec::new(),
+            first_squared: 0.0,
+            weight: 0.0,
+            square_weight: 0.0,
+            points: vec![0.0; dim],
+            gradients: vec![0.0; dim],
+            points_squared: 0.0,
+            mixed: 0.0,
+            gradients_squared: 0.0,
+            secants: SecantTraces::default(),
+            own: SecantTraces::default(),
+            feedback: Feedback::default(),
+            expected,
+            typical: expected,
+        }
+    }
+
+    pub fn take(&mut self, change: &Change<'_>) {
+        let Change { size, before, now, users } = *change;
+        if self.start.is_empty() {
+            let earliest = before.unwrap_or(now);
+            self.start.clone_from(&earliest.point);
+            self.first_squared = kernel::norm_squared(&earliest.gradient) / (size * size);
+        }
+        let known = self.weight > 0.0;
+        match before.filter(|_| known) {
+            Some(before) => {
+                self.account(-size, size, &before.point, &before.gradient);
+                if let Some(secant) = &before.secant {
+                    self.own.add(-size, &secant.direction, &secant.change);
+                }
+                if before.times == 1 && self.feedback.count > 0.0 {
+                    self.feedback.total *= (self.feedback.count - 1.0) / self.feedback.count;
+                    self.feedback.count -= 1.0;
+                }
+            }
+            None => {
+                self.weight += size;
+                self.square_weight += size * size;
+                self.feedback.total += self.feedback.last;
+                self.feedback.count += 1.0;
+            }
+        }
+        self.account(size, size, &now.point, &now.gradient);
+        if let (Some(_), Some(secant)) = (before, &now.secant) {
+            let keep = 1.0 - 1.0 / (2.0 * users as f64).max(20.0);
+            let SecantTraces { changes, squares, count } = self.secants;
+            self.secants = SecantTraces { changes: keep * changes, squares: keep * squares, count: keep * count };
+            self.secants.add(1.0, &secant.direction, &secant.change);
+            self.own.add(size, &secant.direction, &secant.change);
+        }
+    }
+
+    fn account(&mut self, weight: f64, size: f64, point: &[f64], gradient: &[f64]) {
+        let (mut squared, mut mixed) = (0.0, 0.0);
+        for (k, start) in self.start.iter().enumerate() {
+            let x = point[k] - start;
+            squared += x * x;
+            mixed += x * gradient[k];
+            self.points[k] += weight * x;
+            self.gradients[k] += weight * gradient[k] / size;
+        }
+        self.points_squared += weight * squared;
+        self.mixed += weight * mixed / size;
+        self.gradients_squared += weight * kernel::norm_squared(gradient) / (size * size);
+    }
+
+    /// As [`Dense::think`](super::dense::Dense::think), with every matrix a multiple of the identity.
+    pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
+        let dim = self.start.len() as f64;
+        let weight = self.weight;
+        let points = (self.points_squared - kernel::norm_squared(&self.points) / weight).max(0.0);
+        let mixed = self.mixed - kernel::dot(&self.points, &self.gradients) / weight;
+        let gradients = (self.gradients_squared - kernel::norm_squared(&self.gradients) / weight).max(0.0);
+        let residual_at = |bend: f64| (gradients - 2.0 * bend * mixed + bend * bend * points).max(0.0);
+        let residual = residual_at(self.typical);
+        let noise = ((residual + FIRST_SPREAD * self.first_squared) / (dim * weight)).max(TINY);
+        let SecantTraces { changes, squares, count } = self.secants;
+        let wandering = squares - 2.0 * self.typical * changes + self.typical * self.typical * count;
+        let own_curvature = (wandering.max(0.0) + self.typical * self.typical) / (dim * (count + 1.0));
+        let trusted = noise / own_curvature;
+
+        let boldness = 0.1 * dim / (dim + 20.0) * (view.answers.count() as f64 - 1.0);
+        let floor = view.scale * (0.002f64).max(0.2 / (1.0 + count + boldness));
+        let pull = noise / (0.5 * self.expected).powi(2);
+        let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
+        let seen = mixed - fed_back + trusted * changes + pull * self.expected;
+        let looked = points + trusted * count + pull;
+        self.typical = (seen / looked).clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        let pull = dim * noise / (0.7 * self.typical).powi(2);
+        let unsure_bend = 0.25 * (noise / (pull + (points + trusted * count) / dim)).sqrt();
+        let mut bend = (self.typical + unsure_bend).clamp(floor, view.scale.max(self.typical));
+        if self.own.count > 0.0 {
+            // Along the ways that were gone, the users' own curvature.
+            bend = bend.max(self.own.changes / self.own.count);
+        }
+        let spread = (residual_at(self.typical) + FIRST_SPREAD * self.first_squared) / weight;
+        self.step(spread, own_curvature * dim, bend * view.caution, view)
+    }
+
+    fn step(&mut self, spread: f64, own_curvature: f64, bend: f64, view: &View<'_>) -> Option<Thought> {
+        let dim = self.start.len();
+        let spread = spread.max(TINY);
+        let (mut total, mut squares) = (0.0, 0.0);
+        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        for (user, answer) in view.answers.iter() {
+            let size = view.sizes[user];
+            let carried = own_curvature * answer.unexplained(view.point);
+            let weight = size * spread / (spread + carried);
+            total += weight;
+            squares += weight * weight * (1.0 + carried / spread);
+            kernel::add_scaled(&mut anchor, weight, &answer.point);
+            kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
+            if let Some(secant) = &answer.secant {
+                let way = weight * secant.along(&answer.point, view.point);
+                kernel::add_scaled(&mut gradient, way, &secant.change);
+                kernel::add_scaled(&mut gradient, -way * self.typical, &secant.direction);
+            }
+        }
+        gradient.iter_mut().for_each(|value| *value /= total);
+        anchor.iter_mut().for_each(|value| *value /= total);
+        let effective = total * total / squares;
+        let unsure = unsure(view, self.weight, self.square_weight, effective);
+        let newton: Vec<f64> = (0..dim).map(|k| anchor[k] - self.start[k] - gradient[k] / bend).collect();
+        let loss = 0.5 * spread / dim as f64 / bend * unsure;
+        let gain = 0.5 * bend * kernel::norm_squared(&newton);
+        let shrunk = shrinkage(gain, &vec![loss; dim]).first().copied().unwrap_or(0.0);
+        self.feedback.last = shrunk / bend;
+        let minimiser = newton.iter().zip(&self.start).map(|(value, start)| start + shrunk * value).collect();
+        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser })
+    }
+}
+
+impl SecantTraces {
+    fn add(&mut self, weight: f64, direction: &[f64], change: &[f64]) {
+        self.changes += weight * kernel::dot(direction, change);
+        self.squares += weight * kernel::norm_squared(change);
+        self.count += weight;
+    }
+}

@@ -1,0 +1,77 @@
+//! What two answers of the same user say of curvature.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{kernel, matrix::Square};
+
+/// How a user's gradient changed along a direction, for each unit of the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Secant {
+    /// `u`, of length 1.
+    pub direction: Vec<f64>,
+    /// `y`, the user's size taken out.
+    pub change: Vec<f64>,
+}
+
+impl Secant {
+    /// Between two answers, of which each is a point and a gradient; none where the point is the same.
+    pub fn between(size: f64, old: (&[f64], &[f64]), new: (&[f64], &[f64])) -> Option<Self> {
+        let way = kernel::distance(new.0, old.0);
+        let part = |new: &[f64], old: &[f64], of: f64| new.iter().zip(old).map(|(n, o)| (n - o) / of).collect();
+        let secant = Self { direction: part(new.0, old.0, way), change: part(new.1, old.1, way * size) };
+        let fine = way > 0.0 && kernel::all_within(&secant.change, f64::MAX);
+        (fine && kernel::all_within(&secant.direction, 2.0)).then_some(secant)
+    }
+
+    /// How far it is along the direction from one point to another.
+    pub fn along(&self, from: &[f64], to: &[f64]) -> f64 {
+        self.direction.iter().zip(from).zip(to).map(|((u, from), to)| u * (to - from)).sum()
+    }
+}
+
+/// Sums over secants: `Q = Σ u uᵀ`, `Y = Σ y uᵀ`, `Σ y yᵀ`, and how many.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SecantSums {
+    pub directions: Square,
+    pub changes: Square,
+    pub squares: Square,
+    pub count: f64,
+}
+
+impl SecantSums {
+    pub fn new(dim: usize) -> Self {
+        let zero = || Square::zero(dim);
+        Self { directions: zero(), changes: zero(), squares: zero(), count: 0.0 }
+    }
+
+    /// Lets all that is summed count less.
+    pub fn forget(&mut self, keep: f64) {
+        self.directions.scale(keep);
+        self.changes.scale(keep);
+        self.squares.scale(keep);
+        self.count *= keep;
+    }
+
+    pub fn add(&mut self, weight: f64, secant: &Secant) {
+        self.directions.add_outer(weight, &secant.direction, &secant.direction);
+        self.changes.add_outer(weight, &secant.change, &secant.direction);
+        self.squares.add_outer(weight, &secant.change, &secant.change);
+        self.count += weight;
+    }
+
+    /// `Σ (y − B u)(y − B u)ᵀ`.
+    pub fn residual(&self, curvature: &Square) -> Square {
+        residual(&self.squares, &self.changes, &self.directions, curvature)
+    }
+}
+
+/// `G − B Xᵀ − X B + B P B`, where `G = Σ g gᵀ`, `X = Σ g xᵀ`, `P = Σ x xᵀ`: what is left of the gradients `g` once `B x` is
+/// taken away.
+pub(super) fn residual(gradients: &Square, mixed: &Square, points: &Square, curvature: &Square) -> Square {
+    let explained = curvature.times(&mixed.transposed());
+    let mut left = points.between(curvature, curvature);
+    left.add(1.0, gradients);
+    left.add(-1.0, &explained);
+    left.add(-1.0, &explained.transposed());
+    left
+}
