@@ -15,6 +15,8 @@ use thiserror::Error;
 use crate::certify::short;
 use draws::Draws;
 
+/// Raised with every change of what a seed gives, so that results of earlier problems are not mistaken for these.
+pub(crate) const GENERATOR: u32 = 1;
 
 /// The numbers of features times rows that a problem may have: what is larger takes too long to measure many of.
 const MOST_NUMBERS: usize = 4_000_000;
