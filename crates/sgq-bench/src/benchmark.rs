@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::{Experiment, run::TrialError};
 
+pub(crate) use cell::{Cell, Tried, best};
 pub use heat_map::HeatMap;
 pub use output::{report_tables, write};
 pub use store::Store;
@@ -97,7 +98,7 @@ pub fn run(
     let mut outcome = Outcome::default();
     for problem in &experiment.problems {
         for method in &experiment.methods {
-            let cell = cell::Cell { experiment, problem, method, interrupt };
+            let cell = Cell { experiment, problem, method, interrupt };
             if let Some(result) = store.get(&cell) {
                 on_cell(false);
                 outcome.cells.push(result);

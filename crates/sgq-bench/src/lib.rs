@@ -11,6 +11,8 @@ pub mod experiment;
 pub mod figure;
 pub mod memory;
 pub mod output;
+pub mod random_bench;
+pub mod random_problem;
 pub mod report;
 pub mod run;
 pub mod statistics;

@@ -2,7 +2,6 @@
 
 use std::{error::Error, path::Path};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sgq_bench::{
     Experiment,
     benchmark::{self, Store},
@@ -17,11 +16,12 @@ use crate::{
 
 /// Runs what is missing, writes all files, and prints the tables of the tuned methods.
 pub fn run(experiment: &Experiment, options: &Options, out: &Path) -> Result<Outcome, Box<dyn Error>> {
-    use_threads(options)?;
+    use_threads(options.threads)?;
     let interrupt = interrupt_flag()?;
     let mut folder = Folder::open(out)?;
     let store = Store::open(&out.join("cells"))?;
-    let bar = progress(experiment, options.quiet);
+    let cells = (experiment.methods.len() * experiment.problems.len()) as u64;
+    let bar = terminal::cell_progress(&experiment.name, cells, options.quiet);
     let outcome = benchmark::run(experiment, &store, interrupt, &|_| bar.inc(1))?;
     bar.finish_and_clear();
     if !outcome.cells.is_empty() {
@@ -47,33 +47,8 @@ pub fn run(experiment: &Experiment, options: &Options, out: &Path) -> Result<Out
 
 fn print(experiment: &Experiment, outcome: &benchmark::Outcome, folder: &Folder) -> Result<(), Box<dyn Error>> {
     for table in benchmark::report_tables(experiment, outcome) {
-        let lines: Vec<Vec<String>> = std::iter::once(table.heading).chain(table.lines).collect();
-        let width = |column: usize| {
-            let cells = lines.iter().filter_map(|line| line.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        terminal::say(&format!("\n  {}", table.title))?;
-        for line in &lines {
-            let cells = line.iter().enumerate().map(|(column, cell)| match column {
-                0 => format!("{cell:<width$}", width = width(0)),
-                _ => format!("  {cell:>width$}", width = width(column)),
-            });
-            terminal::say(&format!("  {}", cells.collect::<String>()))?;
-        }
+        terminal::say(&terminal::titled_table(&table))?;
     }
     terminal::say(&format!("\n  written to {}: {}", folder.path().display(), folder.written().join(" ")))?;
     Ok(())
-}
-
-fn progress(experiment: &Experiment, hidden: bool) -> ProgressBar {
-    let cells = (experiment.methods.len() * experiment.problems.len()) as u64;
-    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(cells), target);
-    let style = ProgressStyle::with_template("  {prefix}  {bar:24} {pos}/{len} methods on problems  {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("━━╌");
-    bar.set_style(style);
-    bar.set_prefix(experiment.name.clone());
-    bar.tick();
-    bar
 }

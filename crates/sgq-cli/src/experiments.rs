@@ -33,7 +33,7 @@ pub struct Options {
     seed: Option<u64>,
     /// Threads to use; the result does not depend on it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub threads: Option<u16>,
     /// Only these problems of the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub problems: Vec<String>,
@@ -99,7 +99,7 @@ pub enum Files {
 impl Job<'_> {
     /// Runs the experiments, writes all files, and prints the tables.
     pub fn run(&self, experiments: Vec<Experiment>) -> Result<Outcome, Box<dyn Error>> {
-        use_threads(self.options)?;
+        use_threads(self.options.threads)?;
         // First, so that a question that makes no sense is answered before anything is computed.
         let mut certificates = Vec::new();
         for experiment in &experiments {
@@ -218,8 +218,8 @@ fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<(
 }
 
 /// As many threads as were asked for.
-pub fn use_threads(options: &Options) -> Result<(), Box<dyn Error>> {
-    if let Some(threads) = options.threads {
+pub fn use_threads(threads: Option<u16>) -> Result<(), Box<dyn Error>> {
+    if let Some(threads) = threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
     Ok(())

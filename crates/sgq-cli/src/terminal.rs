@@ -6,7 +6,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use sgq_bench::{Experiment, run::Results, summary::readable};
+use sgq_bench::{Experiment, report::Table, run::Results, summary::readable};
 
 /// Prints a result. A reader that has gone away (`sgq methods | head`) is no error; a full disk is.
 pub fn say(text: &str) -> io::Result<()> {
@@ -43,6 +43,13 @@ pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
     bar
 }
 
+/// A progress bar over methods on problems; none where nobody is watching.
+pub fn cell_progress(name: &str, cells: u64, hidden: bool) -> ProgressBar {
+    let bar = bar(cells, "{pos}/{len} methods on problems  {eta} left", hidden);
+    bar.set_prefix(name.to_owned());
+    bar
+}
+
 fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(length), target);
@@ -59,6 +66,24 @@ fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
 
 fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A benchmark's table: its title, and its columns, the first of them flush left.
+pub fn titled_table(table: &Table) -> String {
+    let lines: Vec<&Vec<String>> = std::iter::once(&table.heading).chain(&table.lines).collect();
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let mut text = format!("\n  {}", table.title);
+    for line in &lines {
+        let cells = line.iter().enumerate().map(|(column, cell)| match column {
+            0 => format!("{cell:<width$}", width = width(0)),
+            _ => format!("  {cell:>width$}", width = width(column)),
+        });
+        text += &format!("\n  {}", cells.collect::<String>());
+    }
+    text
 }
 
 /// Queries to each target, a line for each method.

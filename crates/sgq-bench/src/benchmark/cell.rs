@@ -17,7 +17,7 @@ use crate::{
 const RESAMPLES: usize = 400;
 
 /// One method on one problem.
-pub(super) struct Cell<'a> {
+pub(crate) struct Cell<'a> {
     pub experiment: &'a Experiment,
     pub problem: &'a NamedProblem,
     pub method: &'a NamedMethod,
@@ -25,25 +25,20 @@ pub(super) struct Cell<'a> {
 }
 
 /// What all trials with one step size gave.
-struct Tried {
-    step_size: f64,
+pub(crate) struct Tried {
+    pub step_size: f64,
     /// The gap of every trial after 0, 1, 2 … queries, infinite after divergence.
-    trials: Vec<Vec<f64>>,
-    mean: CurveMean,
+    pub trials: Vec<Vec<f64>>,
+    pub mean: CurveMean,
     diverged: bool,
 }
 
 impl Cell<'_> {
     /// Tries every step; none after an interrupt.
     pub fn run(&self) -> Result<Option<CellResult>, TrialError> {
-        let default = self.default_step();
-        let grid = self.experiment.tuning.map(|tuning| tuning.grid(&*self.problem.problem)).unwrap_or_default();
-        let steps: Vec<f64> = grid.into_iter().chain([default]).collect();
-        let tried = steps.into_par_iter().map(|step_size| self.try_step(step_size)).collect::<Result<Vec<_>, _>>();
-        let mut tried = match tried {
-            Ok(tried) => tried,
-            Err(TrialError::Interrupted) => return Ok(None),
-            Err(error) => return Err(error),
+        let steps = self.grid().into_iter().chain([self.default_step()]).collect();
+        let Some(mut tried) = self.try_steps(steps)? else {
+            return Ok(None);
         };
         let untuned = tried.pop();
         let targets = &self.experiment.targets;
@@ -72,7 +67,13 @@ impl Cell<'_> {
         }))
     }
 
-    fn default_step(&self) -> f64 {
+    /// The steps of the experiment's grid, smallest first.
+    pub fn grid(&self) -> Vec<f64> {
+        self.experiment.tuning.map(|tuning| tuning.grid(&*self.problem.problem)).unwrap_or_default()
+    }
+
+    /// The method's own default.
+    pub fn default_step(&self) -> f64 {
         let problem = &*self.problem.problem;
         let each = problem.smoothness().map(<[f64]>::to_vec).unwrap_or_default();
         let smoothness = Smoothness::new(each, problem.users());
@@ -80,6 +81,15 @@ impl Cell<'_> {
             Ok(smoothness) => self.method.recipe.default_step(&smoothness, problem.pl_constant()).size,
             // A problem that does not know its smoothness has no default; one is as good as another.
             Err(_) => 1.0,
+        }
+    }
+
+    /// All trials with each of these steps, in their order; none after an interrupt.
+    pub fn try_steps(&self, steps: Vec<f64>) -> Result<Option<Vec<Tried>>, TrialError> {
+        match steps.into_par_iter().map(|step_size| self.try_step(step_size)).collect() {
+            Ok(tried) => Ok(Some(tried)),
+            Err(TrialError::Interrupted) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -136,7 +146,8 @@ impl Cell<'_> {
 }
 
 impl Tried {
-    fn crossing(&self, target: f64) -> Option<u64> {
+    /// The first number of queries at which the mean gap is at a target.
+    pub fn crossing(&self, target: f64) -> Option<u64> {
         first_at_most(self.mean.mean(), target).map(|queries| queries as u64)
     }
 
@@ -164,7 +175,7 @@ impl Tried {
 }
 
 /// The step with the fewest queries to a target; where none reaches it, the one that ends lowest.
-fn best(tried: &[Tried], target: f64) -> Option<&Tried> {
+pub(crate) fn best(tried: &[Tried], target: f64) -> Option<&Tried> {
     let last = |tried: &&Tried| tried.mean.mean().last().copied().filter(|gap| !gap.is_nan()).unwrap_or(f64::INFINITY);
     let reaching = tried.iter().filter_map(|tried| Some((tried.crossing(target)?, tried)));
     let fewest = reaching.min_by_key(|(queries, _)| *queries).map(|(_, tried)| tried);

@@ -101,7 +101,7 @@ fn a_person_reads_a_table() {
     }
     assert_eq!(succeeds(place.path(), &[&arguments[..], &["--quiet"]].concat()), "");
     let help = succeeds(place.path(), &["bench", "--help"]);
-    assert!(help.contains("Example:\n  sgq bench choose "), "{help}");
+    assert!(help.contains("Examples:\n  sgq bench choose "), "{help}");
     let help = succeeds(place.path(), &["bench", "choose", "--help"]);
     assert!(help.contains("Examples:\n  sgq bench choose ") && help.contains("--naive-every <K>"), "{help}");
 }

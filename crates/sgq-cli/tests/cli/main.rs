@@ -8,6 +8,7 @@ mod benchmark;
 mod certify;
 mod early_ends;
 mod fit;
+mod random;
 mod reproduce;
 
 use std::{

@@ -1,0 +1,281 @@
+//! Methods on many random problems, without tuning, against a competitor whose step size is tuned in hindsight.
+
+mod measured;
+mod output;
+mod summary;
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use rayon::prelude::*;
+use sgq::{
+    StepSize,
+    catalog::{METHODS, Recipe},
+};
+use thiserror::Error;
+
+use crate::{
+    benchmark::{Store, Tuned},
+    experiment::{MAX_TRIALS, NamedMethod, Tuning, suggestion},
+    output::OutputError,
+    random_problem::{GENERATOR, Limits, RandomProblem, RandomProblemError, random_problem},
+    run::TrialError,
+};
+
+pub use measured::{AtTarget, Measured};
+pub use output::{Report, tables, write};
+pub use summary::{MethodSummary, TargetSummary, Worst};
+
+/// The competitor's step sizes: powers of two over f's own smoothness.
+const GRID: Tuning = Tuning { from: -9.0, to: 2.0, per_octave: 2 };
+/// Problems that are made at the same time: few enough to be in memory, and the same on every machine.
+const BLOCK: u64 = 8;
+/// Every trial has at least and at most so many queries, however few or many users there are.
+const BUDGETS: (f64, f64) = (60.0, 600.0);
+/// The most random problems to measure on.
+pub const MAX_PROBLEMS: u64 = 100_000;
+
+/// What to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How many problems.
+    pub problems: u64,
+    /// Decides what the problems are, and all randomness on them.
+    pub seed: u64,
+    /// The largest problems.
+    pub limits: Limits,
+    /// The methods, by their names in the catalogue; each has its default step size.
+    pub methods: Vec<String>,
+    /// The competitor, by its name, with the step size that is best for each target.
+    pub against: String,
+    /// Independent repetitions on each problem.
+    pub trials: u64,
+    /// Queries in each trial for each user, before they are limited to 60 … 600 in all.
+    pub budget_per_user: f64,
+    /// Relative gaps to reach, each below 1, largest first.
+    pub targets: Vec<f64>,
+}
+
+impl Options {
+    /// Finds out what is wrong before anything is computed.
+    pub fn check(&self) -> Result<(), RandomBenchError> {
+        for (what, found, most) in [("problems", self.problems, MAX_PROBLEMS), ("trials", self.trials, MAX_TRIALS)] {
+            if !(1..=most).contains(&found) {
+                return Err(RandomBenchError::Count { what, found, most });
+            }
+        }
+        if !(self.budget_per_user > 0.0 && self.budget_per_user.is_finite()) {
+            return Err(RandomBenchError::Budget(self.budget_per_user));
+        }
+        if self.methods.is_empty() {
+            return Err(RandomBenchError::NoMethods);
+        }
+        for (place, method) in self.methods.iter().enumerate() {
+            recipe(method)?;
+            if self.methods[..place].contains(method) {
+                return Err(RandomBenchError::Twice { what: "method", name: method.clone() });
+            }
+        }
+        recipe(&self.against)?;
+        if self.targets.is_empty() {
+            return Err(RandomBenchError::NoTargets);
+        }
+        if let Some(wrong) = self.targets.iter().find(|target| !(**target > 0.0 && **target < 1.0)) {
+            return Err(RandomBenchError::Target(*wrong));
+        }
+        match self.targets.windows(2).find(|pair| pair[0] <= pair[1]) {
+            Some(pair) if pair[0] == pair[1] => {
+                Err(RandomBenchError::Twice { what: "target", name: pair[0].to_string() })
+            }
+            Some(pair) => Err(RandomBenchError::TargetOrder { first: pair[0], second: pair[1] }),
+            None => Ok(()),
+        }
+    }
+
+    /// Methods on problems, the competitor included.
+    pub fn cells(&self) -> u64 {
+        self.problems * (self.methods.len() as u64 + 1)
+    }
+
+    /// Queries in each trial with so many users.
+    fn budget(&self, users: usize) -> u64 {
+        (self.budget_per_user * users as f64).round().clamp(BUDGETS.0, BUDGETS.1) as u64
+    }
+
+    /// The competitor, tuned, and then every method with its default.
+    fn contestants(&self) -> Result<Vec<Contestant>, RandomBenchError> {
+        let methods = self.methods.iter().map(|name| (name, Tuned::Untuned));
+        let all = [(&self.against, Tuned::Tuned)].into_iter().chain(methods);
+        all.map(|(name, tuning)| {
+            // The step is set for each trial.
+            let step_size = StepSize::Constant(1.0);
+            Ok(Contestant { method: NamedMethod { name: name.clone(), recipe: recipe(name)?, step_size }, tuning })
+        })
+        .collect()
+    }
+
+    /// All that a result depends on, for the store.
+    fn cell_name(&self, index: u64, contestant: &Contestant) -> String {
+        let mut hash = DefaultHasher::new();
+        (env!("CARGO_PKG_VERSION"), GENERATOR).hash(&mut hash);
+        (self.seed, self.limits.users, self.limits.dim, self.trials, self.budget_per_user.to_bits()).hash(&mut hash);
+        self.targets.iter().for_each(|target| target.to_bits().hash(&mut hash));
+        let tuning = match contestant.tuning {
+            Tuned::Tuned => "tuned",
+            Tuned::Untuned => "untuned",
+        };
+        format!("{GRID:?} {BUDGETS:?} {:?} {tuning}", contestant.method.recipe).hash(&mut hash);
+        format!("{index}-{}-{tuning}-{:016x}", contestant.method.name, hash.finish())
+    }
+}
+
+/// A method and how it gets its step size.
+struct Contestant {
+    method: NamedMethod,
+    tuning: Tuned,
+}
+
+fn recipe(name: &str) -> Result<Recipe, RandomBenchError> {
+    let entry = METHODS.iter().find(|entry| entry.name == name);
+    entry.map(|entry| entry.recipe).ok_or_else(|| RandomBenchError::Method {
+        name: name.to_owned(),
+        hint: suggestion(name, METHODS.iter().map(|entry| entry.name)),
+    })
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Every finished method on every problem, in order: the tuned competitor before the methods.
+    pub cells: Vec<Measured>,
+    /// How many of them an earlier run had finished.
+    pub kept: usize,
+    /// How many are not finished.
+    pub unfinished: usize,
+}
+
+/// Measures every method on every problem that the store does not hold yet. `on_cell` is called after each.
+pub fn run(
+    options: &Options,
+    store: &Store,
+    interrupt: &AtomicBool,
+    on_cell: &(dyn Fn() + Sync),
+) -> Result<Outcome, RandomBenchError> {
+    options.check()?;
+    let contestants = options.contestants()?;
+    let mut outcome = Outcome::default();
+    for first in (0..options.problems).step_by(BLOCK as usize) {
+        let indices = first..options.problems.min(first + BLOCK);
+        let stored = |index: u64| contestants.iter().map(|it| store.read(&options.cell_name(index, it))).collect();
+        let stored: Vec<(u64, Vec<Option<Measured>>)> = indices.map(|index| (index, stored(index))).collect();
+        // Finding optima takes a while: all at once, and only where something is left to measure.
+        let problems = stored.par_iter().map(|(index, stored)| {
+            let needed = stored.iter().any(Option::is_none) && !interrupt.load(Ordering::Relaxed);
+            needed.then(|| random_problem(options.seed, *index, options.limits)).transpose()
+        });
+        let problems: Vec<Option<RandomProblem>> = problems.collect::<Result<_, _>>()?;
+        for (problem, (index, stored)) in problems.into_iter().zip(stored) {
+            let problem = problem.map(|it| measured::Setting::new(options, it));
+            for (contestant, stored) in contestants.iter().zip(stored) {
+                let cell = match (stored, &problem) {
+                    (Some(stored), _) => {
+                        outcome.kept += 1;
+                        Some(stored)
+                    }
+                    (None, Some(problem)) if !interrupt.load(Ordering::Relaxed) => {
+                        let measured = problem.measure(contestant, interrupt)?;
+                        if let Some(measured) = &measured {
+                            store.write(&options.cell_name(index, contestant), measured)?;
+                        }
+                        measured
+                    }
+                    _ => None,
+                };
+                match cell {
+                    Some(cell) => {
+                        on_cell();
+                        outcome.cells.push(cell);
+                    }
+                    None => outcome.unfinished += 1,
+                }
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// Why nothing could be measured, or not to the end.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RandomBenchError {
+    /// Too few or too many of something.
+    #[error("{found} {what}: give between 1 and {most}")]
+    Count {
+        /// What it is.
+        what: &'static str,
+        /// How many were wanted.
+        found: u64,
+        /// How many there may be.
+        most: u64,
+    },
+    /// No queries.
+    #[error("the budget is {0} queries a user: it must be positive and finite")]
+    Budget(f64),
+    /// Nobody to measure.
+    #[error("there are no methods: name at least one")]
+    NoMethods,
+    /// Nothing to reach.
+    #[error("there are no targets: give at least one, such as 0.1")]
+    NoTargets,
+    /// A method that the catalogue does not have.
+    #[error("there is no method {name:?}{hint}")]
+    Method {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        hint: String,
+    },
+    /// The same thing twice.
+    #[error("the {what} {name} is there twice: take one of them out")]
+    Twice {
+        /// What it is.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A target that every run starts below, or that none reaches.
+    #[error("the target is {0}: it must lie between 0 and 1, the relative gap at the start")]
+    Target(f64),
+    /// Targets out of order.
+    #[error("the target {second} comes after {first}: give the largest first")]
+    TargetOrder {
+        /// The one before.
+        first: f64,
+        /// The one after.
+        second: f64,
+    },
+    /// A problem could not be made.
+    #[error(transparent)]
+    Problem(#[from] RandomProblemError),
+    /// A method failed on a problem; what was finished before is kept.
+    #[error("method {method:?} on problem {problem} ({description}): {cause}")]
+    Cell {
+        /// The problem's number.
+        problem: u64,
+        /// What kind of problem it is.
+        description: String,
+        /// The method's name.
+        method: String,
+        /// What went wrong.
+        #[source]
+        cause: TrialError,
+    },
+    /// A result could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+#[cfg(test)]
+mod tests;
