@@ -7,6 +7,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel;
 
+/// Rows up to this length are gone through on the spot: choosing instructions for each would take longer.
+const SMALL: usize = 32;
+
+/// `y += factor · x`.
+fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
+    if y.len() > SMALL {
+        return kernel::add_scaled(y, factor, x);
+    }
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += factor * x;
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    if a.len() > SMALL {
+        return kernel::dot(a, b);
+    }
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// A square matrix, row by row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Square {
@@ -68,7 +88,7 @@ impl Square {
     /// `self += factor · u vᵀ`.
     pub fn add_outer(&mut self, factor: f64, u: &[f64], v: &[f64]) {
         for (row, u) in u.iter().enumerate() {
-            kernel::add_scaled(self.row_mut(row), factor * u, v);
+            add_scaled(self.row_mut(row), factor * u, v);
         }
     }
 
@@ -87,7 +107,7 @@ impl Square {
         let mut product = Self::zero(self.dim);
         for row in 0..self.dim {
             for (middle, factor) in self.row(row).iter().enumerate() {
-                kernel::add_scaled(product.row_mut(row), *factor, other.row(middle));
+                add_scaled(product.row_mut(row), *factor, other.row(middle));
             }
         }
         product
@@ -95,16 +115,21 @@ impl Square {
 
     /// `self · x`.
     pub fn times_vector(&self, x: &[f64]) -> Vec<f64> {
-        (0..self.dim).map(|row| kernel::dot(self.row(row), x)).collect()
+        (0..self.dim).map(|row| dot(self.row(row), x)).collect()
     }
 
     /// `selfᵀ · x`.
     pub fn transposed_times_vector(&self, x: &[f64]) -> Vec<f64> {
         let mut image = vec![0.0; self.dim];
         for (row, factor) in x.iter().enumerate() {
-            kernel::add_scaled(&mut image, *factor, self.row(row));
+            add_scaled(&mut image, *factor, self.row(row));
         }
         image
+    }
+
+    /// The trace of `self · other`, both symmetric.
+    pub fn trace_with(&self, other: &Self) -> f64 {
+        kernel::dot(&self.values, &other.values)
     }
 
     /// `left · self · right`.
@@ -179,8 +204,8 @@ impl Square {
             // A ← A − v wᵀ − w vᵀ with p = 2 A v / vᵀv and w = p − (pᵀv / vᵀv) v.
             let mut image = self.times_vector(&mirror);
             image.iter_mut().for_each(|value| *value *= 2.0 / norm_squared);
-            let along = kernel::dot(&image, &mirror) / norm_squared;
-            kernel::add_scaled(&mut image, -along, &mirror);
+            let along = dot(&image, &mirror) / norm_squared;
+            add_scaled(&mut image, -along, &mirror);
             self.add_outer(-1.0, &mirror, &image);
             self.add_outer(-1.0, &image, &mirror);
             let turned = orthogonal.times_vector(&mirror);

@@ -67,8 +67,11 @@ impl Cell<'_> {
         }))
     }
 
-    /// The steps of the experiment's grid, smallest first.
+    /// The steps of the experiment's grid, smallest first; one is enough for a method without a step size.
     pub fn grid(&self) -> Vec<f64> {
+        if !self.method.recipe.has_step_size() {
+            return vec![self.default_step()];
+        }
         self.experiment.tuning.map(|tuning| tuning.grid(&*self.problem.problem)).unwrap_or_default()
     }
 

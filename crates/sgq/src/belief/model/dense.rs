@@ -37,6 +37,9 @@ pub(super) struct Dense {
     typical: f64,
     /// `B`.
     curvature: Square,
+    fit: Option<Fit>,
+    /// Answers since that fit.
+    since: usize,
 }
 
 /// The point moves with the noise of earlier answers, which biases a regression of gradients on points.
@@ -57,9 +60,22 @@ struct Centred {
 }
 
 /// The metric in which users spread equally in all directions: `T`, symmetric, and its inverse.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Metric {
     to: Square,
     from: Square,
+    /// The inverse twice.
+    from_twice: Square,
+}
+
+/// What to step by, until curvature is fitted anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Fit {
+    metric: Metric,
+    own_curvature: f64,
+    /// Curvature along each column of the basis, in the metric.
+    bends: Vec<f64>,
+    basis: Square,
 }
 
 impl Dense {
@@ -82,6 +98,8 @@ impl Dense {
             expected,
             typical: expected,
             curvature: Square::identity(dim, expected),
+            fit: None,
+            since: 0,
         }
     }
 
@@ -156,16 +174,19 @@ impl Dense {
 
     /// Fits curvature, and says where the objective is smallest. None where numbers are past what can be held.
     pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
-        let dim = self.start.len() as f64;
         let centred = self.centred();
-        let (residual, spread) = self.spread(&centred);
-        let metric = self.metric(&spread)?;
-        let noise = (spread.between(&metric.from, &metric.from).trace() / (dim * self.weight)).max(TINY);
-        let wandering = self.secants.residual(&self.curvature).between(&metric.from, &metric.from).trace().max(0.0);
-        let own_curvature = (wandering + self.typical * self.typical) / (dim * (self.secants.count + 1.0));
-        let (bends, basis) = self.fit(&centred, &residual, &metric, noise, own_curvature, view)?;
+        // With many parameters a fit takes long, and one answer changes little.
+        let every = 1 + self.start.len() / 32;
+        self.since += 1;
+        if self.fit.is_none() || self.since >= every || view.answers.count() <= 2 * every {
+            self.fit = Some(self.fit(&centred, view)?);
+            self.since = 0;
+        }
         let (_, spread) = self.spread(&centred);
-        self.step(&spread, &metric, own_curvature * dim, &bends, &basis, view)
+        let fit = self.fit.take()?;
+        let thought = self.step(&spread, &fit, view);
+        self.fit = Some(fit);
+        Some(thought)
     }
 
     /// `T = C̃^¼` scaled: in `T x` the users' gradients spread alike in all directions, as far as is known.
@@ -180,22 +201,20 @@ impl Dense {
         let mean = roots.iter().sum::<f64>() / dim as f64;
         let stretch: Vec<f64> = roots.iter().map(|root| (root / mean).sqrt()).collect();
         let shrink: Vec<f64> = stretch.iter().map(|value| 1.0 / value).collect();
-        Some(Metric { to: Square::with_eigen(&vectors, &stretch), from: Square::with_eigen(&vectors, &shrink) })
+        let shrink_twice: Vec<f64> = shrink.iter().map(|value| value * value).collect();
+        let matrix = |values: &[f64]| Square::with_eigen(&vectors, values);
+        Some(Metric { to: matrix(&stretch), from: matrix(&shrink), from_twice: matrix(&shrink_twice) })
     }
 
-    /// Shared curvature, by a regression of gradients on points and of changes on directions; returns the eigenvalues and
-    /// vectors of what to step by, in the metric.
-    fn fit(
-        &mut self,
-        centred: &Centred,
-        residual: &Square,
-        metric: &Metric,
-        noise: f64,
-        own_curvature: f64,
-        view: &View<'_>,
-    ) -> Option<(Vec<f64>, Square)> {
-        let dim = residual.dim() as f64;
-        let Metric { to, from } = metric;
+    /// Shared curvature, by a regression of gradients on points and of changes on directions.
+    fn fit(&mut self, centred: &Centred, view: &View<'_>) -> Option<Fit> {
+        let dim = self.start.len() as f64;
+        let (residual, spread) = self.spread(centred);
+        let metric = self.metric(&spread)?;
+        let Metric { to, from, from_twice } = &metric;
+        let noise = (spread.trace_with(from_twice) / (dim * self.weight)).max(TINY);
+        let wandering = self.secants.residual(&self.curvature).trace_with(from_twice).max(0.0);
+        let own_curvature = (wandering + self.typical * self.typical) / (dim * (self.secants.count + 1.0));
         let mut mixed = centred.mixed.clone();
         let pairs = self.weight * (self.weight - 1.0).max(1.0);
         mixed.add(-1.0 / pairs, &residual.times(&self.feedback.total));
@@ -235,8 +254,9 @@ impl Dense {
         let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(low, high.max(low))).collect();
         let shared = Square::with_eigen(&basis, &bends);
         self.curvature = shared.between(to, to);
+        let own_spread = own_curvature * dim;
         if self.own.count <= 0.0 {
-            return Some((bends, basis));
+            return Some(Fit { metric, own_curvature: own_spread, bends, basis });
         }
         // The mean over users of shared plus own curvature: a step by less would overshoot what the model itself predicts.
         let mut own = self.own.changes.clone();
@@ -247,7 +267,8 @@ impl Dense {
         whole.add(1.0, &shared);
         let flattest = bends.iter().copied().fold(f64::INFINITY, f64::min);
         let (bends, basis) = whole.eigen()?;
-        Some((bends.into_iter().map(|bend| bend.max(flattest)).collect(), basis))
+        let bends = bends.into_iter().map(|bend| bend.max(flattest)).collect();
+        Some(Fit { metric, own_curvature: own_spread, bends, basis })
     }
 
     /// With every answer curvature far below the users' largest becomes easier to believe, the more so in many dimensions.
@@ -257,25 +278,20 @@ impl Dense {
     }
 
     /// The minimiser of the model, drawn to the start by how unsure it is.
-    fn step(
-        &mut self,
-        spread: &Square,
-        metric: &Metric,
-        own_curvature: f64,
-        bends: &[f64],
-        basis: &Square,
-        view: &View<'_>,
-    ) -> Option<Thought> {
+    fn step(&mut self, spread: &Square, fit: &Fit, view: &View<'_>) -> Thought {
+        let Fit { metric, own_curvature, bends, basis } = fit;
         let dim = bends.len();
-        let Estimate { anchor, gradient, unsure } =
-            self.estimate((spread.trace() / self.weight).max(TINY), own_curvature, view);
+        let spread_size = (spread.trace() / self.weight).max(TINY);
+        let Estimate { mut anchor, gradient, unsure } = self.estimate(spread_size, *own_curvature, view);
         let back = metric.from.times(basis);
         let bends: Vec<f64> = bends.iter().map(|bend| bend * view.caution).collect();
         let there = basis.transposed_times_vector(&metric.to.times_vector(&anchor));
         let slope = back.transposed_times_vector(&gradient);
         let newton: Vec<f64> = (0..dim).map(|k| there[k] - slope[k] / bends[k]).collect();
-        let noise = spread.between(&back.transposed(), &back);
-        let loss = |k: usize| (0.5 * noise.at(k, k) / self.weight / bends[k] * unsure).max(0.0);
+        // The diagonal of backᵀ · spread · back.
+        let (columns, images) = (back.transposed(), spread.times(&back).transposed());
+        let noise = |k: usize| kernel::dot(columns.row(k), images.row(k));
+        let loss = |k: usize| (0.5 * noise(k) / self.weight / bends[k] * unsure).max(0.0);
         let losses: Vec<f64> = (0..dim).map(loss).collect();
         let gain: f64 = (0..dim).map(|k| 0.5 * bends[k] * newton[k] * newton[k]).sum();
         let shrunk = shrinkage(gain, &losses);
@@ -284,9 +300,8 @@ impl Dense {
         let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
         self.feedback.last = Square::with_eigen(&back, &followed);
         kernel::add_scaled(&mut minimiser, 1.0, &self.start);
-        let mut anchor = anchor;
         kernel::add_scaled(&mut anchor, 1.0, &self.start);
-        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser })
+        Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
     }
 
     /// The mean gradient at the weighted mean of the points, from everybody's answer carried there: the best linear unbiased

@@ -1,0 +1,45 @@
+//! What a step of `frugal` costs, by users and parameters, on users who answer at once.
+//!
+//!     cargo run --release -p sgq --example frugal_cost
+
+use std::{error::Error, time::Instant};
+
+use sgq::{Random, Session, Settings, method};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("{:>8} {:>8} {:>14} {:>14}", "n", "d", "first pass, µs", "later, µs");
+    for (users, dim) in
+        [(60, 10), (1_000, 10), (60, 30), (60, 100), (60, 200), (60, 1_000), (60, 100_000), (1_000_000, 10)]
+    {
+        let steps = users.min(if dim > 100 { 30 } else { 60 });
+        let mut random = Random::new(1, "cost");
+        let centers: Vec<f64> = (0..dim * users.min(1_000)).map(|_| random.unit()).collect();
+        let settings = Settings::new(vec![0.0; dim], users).smoothness(vec![2.0; users]);
+        let mut session = Session::new(method::frugal(), settings)?;
+        let mut take = |steps: usize| -> Result<f64, Box<dyn Error>> {
+            let mut spent = 0.0;
+            for _ in 0..steps {
+                let started = Instant::now();
+                let Some(query) = session.ask()? else { break };
+                spent += started.elapsed().as_secs_f64();
+                let center = &centers[query.user % 1_000.min(users) * dim..][..dim];
+                let gradient: Vec<f64> = (0..dim)
+                    .map(|k| (0.5 + ((k + query.user) % 4) as f64 / 2.0) * (query.point[k] - center[k]))
+                    .collect();
+                let started = Instant::now();
+                session.tell(query.ticket, &gradient)?;
+                spent += started.elapsed().as_secs_f64();
+            }
+            Ok(1e6 * spent / steps as f64)
+        };
+        let early = take(steps)?;
+        let later = if users <= 1_000 {
+            take(users - steps.min(users))?;
+            format!("{:14.1}", take(30)?)
+        } else {
+            format!("{:>14}", "–")
+        };
+        println!("{users:>8} {dim:>8} {early:14.1} {later}");
+    }
+    Ok(())
+}
