@@ -3,21 +3,27 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use numpy::PyArray1;
 use pyo3::{
-    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyBytes, PyDict, PyType},
 };
-use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe};
+use sgq::{
+    AskTell, Format, Settings, SettingsError, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe,
+};
 
 use crate::{
     arrays, errors, method,
     problem::Problem,
     types::{ArrayLike, Counts, Floats, Indices, State, StepRule},
 };
+
+/// How long a problem answers before Ctrl-C is looked for.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
 type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
@@ -122,6 +128,9 @@ impl Session {
             (None, Some(seen)) => seen.users(),
             (None, None) => return Err(PyTypeError::new_err("users is missing: give the number of users")),
         };
+        if users == 0 {
+            return Err(errors::settings(SettingsError::NoUsers));
+        }
         let each = match (smoothness, seen) {
             (Some(given), _) => Some(per_user(&given, users, "smoothness")?),
             (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
@@ -192,7 +201,8 @@ impl Session {
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
-    /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+    /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it. Ctrl-C
+    /// is heard between two answers: the session then has all of those before.
     fn simulate<'py>(&mut self, py: Python<'py>, queries: u64) -> PyResult<Simulated<'py>> {
         let Some(problem) = &self.problem else {
             return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
@@ -202,6 +212,8 @@ impl Session {
         let (mut users, mut explored, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         py.detach(|| {
             let mut gradient = vec![0.0; problem.dim()];
+            // Where answers are quick the clock is read after every few of them only.
+            let (mut heard, mut stride, mut unheard) = (Instant::now(), 1, 0);
             for _ in 0..queries {
                 let Some(query) = inner.ask().map_err(errors::choice)? else {
                     break;
@@ -211,6 +223,17 @@ impl Session {
                 users.push(query.user as i64);
                 explored.push(query.explored.map_or(-1, i64::from));
                 steps.push(inner.steps() as i64);
+                unheard += 1;
+                if unheard == stride {
+                    stride = if heard.elapsed() < PAUSE {
+                        (2 * stride).min(1024)
+                    } else {
+                        Python::attach(|py| py.check_signals())?;
+                        heard = Instant::now();
+                        1
+                    };
+                    unheard = 0;
+                }
             }
             Ok::<_, PyErr>(())
         })?;
@@ -383,7 +406,14 @@ impl Session {
 /// One number for each user; a single number counts for all of them.
 fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<f64>> {
     match value.extract::<f64>() {
-        Ok(number) => Ok(vec![number; users]),
+        Ok(number) => {
+            let mut each = Vec::new();
+            each.try_reserve_exact(users).map_err(|_| {
+                PyMemoryError::new_err(format!("{what} of {users} users, 8 bytes for each, does not fit into memory"))
+            })?;
+            each.resize(users, number);
+            Ok(each)
+        }
         Err(_) => Ok(arrays::vector(value, what)?.as_slice()?.into_owned()),
     }
 }
