@@ -85,6 +85,7 @@ def test_answers_can_be_anything_that_holds_numbers():
         np.array([3], dtype=np.int8),
         np.array([0.0, 3.0, 0.0, 3.0])[1::2][:1],
         np.array([9.0, 3.0])[::-1][:1],
+        np.array([(1, 3.0)], dtype=[("flag", "u1"), ("slope", "f8")])["slope"],
         [3.0],
         (3,),
         Array(),
@@ -154,7 +155,10 @@ def test_tickets_belong_to_their_session():
 @pytest.mark.parametrize(
     ("settings", "kind", "words"),
     [
-        ({"users": 0}, ValueError, "user"),
+        ({"users": 0}, ValueError, "there are no users"),
+        ({"users": 10**15}, MemoryError, "does not fit"),
+        ({"users": 2**63}, MemoryError, "does not fit"),
+        ({"users": 10**15, "smoothness": None, "method": "sgd"}, ValueError, "more than this machine can address"),
         ({"x0": []}, ValueError, "coordinate"),
         ({"x0": [np.nan]}, ValueError, "finite"),
         ({"x0": None}, TypeError, "x0 is missing"),
