@@ -224,8 +224,8 @@ class Session:
     def simulate(self, /, queries: SupportsIndex) -> tuple[NDArray[int64], NDArray[int64], NDArray[int64]]:
         """
         Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
-        each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it. Ctrl-C
-        is heard between two answers: the session then has all of those before.
+        each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+        Ctrl-C is heard between two answers: the session then has all of those before.
         """
     def state_dict(self, /) -> State:
         """

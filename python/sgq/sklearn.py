@@ -210,8 +210,8 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     """
 
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> GroupedRidge:
-        """Fits the model; `groups` says whose row each one is. `GridSearchCV.fit(…, groups=…)` passes them on by metadata
-        routing only.
+        """Fits the model; `groups` says whose row each one is. `GridSearchCV.fit(…, groups=…)` passes them on by
+        metadata routing only.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)

@@ -30,7 +30,7 @@ impl Vector<'_> {
 
 /// Reads a vector; `what` names it in errors.
 pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py>> {
-    // A field of packed records may begin anywhere in memory: numpy copies such numbers, as Rust must not read them in place.
+    // A field of packed records may begin anywhere in memory, where Rust must not read it: numpy makes a copy.
     if let Ok(array) = value.extract::<PyReadonlyArray1<'py, f64>>()
         && array.is_aligned()
     {

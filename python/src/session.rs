@@ -201,8 +201,8 @@ impl Session {
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
-    /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it. Ctrl-C
-    /// is heard between two answers: the session then has all of those before.
+    /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+    /// Ctrl-C is heard between two answers: the session then has all of those before.
     fn simulate<'py>(&mut self, py: Python<'py>, queries: u64) -> PyResult<Simulated<'py>> {
         let Some(problem) = &self.problem else {
             return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
