@@ -19,7 +19,7 @@ use sgq::{
 use crate::{
     arrays, errors, method,
     problem::Problem,
-    types::{ArrayLike, Counts, Floats, Indices, State, StepRule},
+    types::{ArrayLike, Counts, Floats, Indices, State, StepRule, TicketLike},
 };
 
 /// How long a problem answers before Ctrl-C is looked for.
@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
 type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
+
+/// What a question is made of again: ticket, user, explored, point.
+type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>);
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -49,6 +52,19 @@ impl Query {
     #[getter]
     fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
         arrays::view(&slf.get().point, slf.clone().into_any())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let Self { ticket, user, explored, .. } = *slf.get();
+        Ok((slf.get_type().getattr("_from")?, (ticket, user, explored, Self::point(slf))))
+    }
+
+    /// A question that was pickled.
+    #[staticmethod]
+    #[pyo3(signature = (ticket, user, explored, point))]
+    fn _from(ticket: (u64, u64), user: usize, explored: Option<bool>, point: ArrayLike<'_>) -> PyResult<Self> {
+        let point = arrays::vector(&point, "the point")?;
+        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?) })
     }
 
     fn __repr__(&self) -> String {
@@ -188,8 +204,12 @@ impl Session {
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
     /// nothing is billed, and the question stays open.
-    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: ArrayLike<'_>) -> PyResult<()> {
-        if ticket.0 != self.number {
+    fn tell(&mut self, py: Python<'_>, ticket: TicketLike<'_>, gradient: ArrayLike<'_>) -> PyResult<()> {
+        // A pair that went through JSON comes back as a list.
+        let ticket: [u64; 2] = ticket.extract().map_err(|_| {
+            PyTypeError::new_err(format!("the ticket is {}: give back the ticket of the question", *ticket))
+        })?;
+        if ticket[0] != self.number {
             return Err(PyValueError::new_err(
                 "the ticket is from another session: tell answers to the session that asked the question",
             ));
@@ -197,7 +217,7 @@ impl Session {
         let gradient = arrays::vector(&gradient, "the gradient")?;
         let numbers = gradient.as_slice()?;
         let numbers: &[f64] = &numbers;
-        py.detach(|| self.inner.tell(Ticket(ticket.1), numbers)).map_err(errors::tell)
+        py.detach(|| self.inner.tell(Ticket(ticket[1]), numbers)).map_err(errors::tell)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for

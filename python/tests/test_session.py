@@ -1,5 +1,6 @@
 """Sessions from Python: the protocol, what goes in and out, and everything that can go wrong."""
 
+import json
 import pickle
 import threading
 
@@ -207,3 +208,14 @@ def test_other_threads_go_on_while_a_user_is_chosen():
     done.set()
     thread.join()
     assert session.queries == 3_200 and ticks
+
+
+def test_questions_travel():
+    session = sgq.Session("saga", x0=[5.0, 1.0], users=3, smoothness=1.0, budget=9)
+    query = pickle.loads(pickle.dumps(session.ask()))
+    assert (query.user, query.explored, query.point.tolist()) == (0, None, [5.0, 1.0])
+    # Through JSON a ticket becomes a list.
+    session.tell(json.loads(json.dumps(query.ticket)), [1.0, 2.0])
+    assert session.queries == 1
+    with pytest.raises(TypeError, match="give back the ticket"):
+        session.tell("ticket", [1.0, 2.0])
