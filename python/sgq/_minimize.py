@@ -63,7 +63,8 @@ def minimize(
     there are 500 queries, or 10 for each user if that is more.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
-    included, with the session as its attribute `session`. Give that as `session=` to go on from there.
+    included, with the session as its attribute `session`. Give that as `session=` to go on from there: it keeps its own
+    method, budget and other settings, and those given beside it count for nothing.
 
     >>> import sgq
     >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]
@@ -92,6 +93,9 @@ def minimize(
         )
     elif session.problem is not problem:
         raise ValueError("the session sees another problem than the one given as users: give the same one, or neither")
+    elif len(session.queries_per_user) != len(users):
+        there = len(session.queries_per_user)
+        raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
     history: list[tuple[Any, Any, Any]] = []
     answer = _by_problem(session, 1 if callback else 4096) if problem else _by_users(session, users)  # type: ignore[arg-type]
     ended = False
@@ -99,14 +103,15 @@ def minimize(
         while not ended and (answered := answer()) is not None:
             history.append(answered)
             ended = callback is not None and bool(callback(session))
+        point = session.point
+        fun = problem.value(point) if problem else _mean_value(users, point)  # type: ignore[arg-type]
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
-    point = session.point
     asked, explored, steps = (np.concatenate(part) for part in zip(*history)) if history else (np.array([], int),) * 3
     return OptimizeResult(
         x=point,
-        fun=problem.value(point) if problem else _mean_value(users, point),  # type: ignore[arg-type]
+        fun=fun,
         success=session.stop_reason != "diverged",
         status="callback" if ended else session.stop_reason,
         message="the callback ended the run" if ended else session.message,
@@ -123,7 +128,7 @@ Answered = tuple[Any, Any, Any]
 
 
 def _by_problem(session: Session, at_once: int) -> Callable[[], Answered | None]:
-    """The problem answers many questions in one call, and Ctrl-C is heard between two."""
+    """The problem answers many questions in one call."""
 
     def answer() -> Answered | None:
         return None if session.stop_reason else session.simulate(at_once)

@@ -66,6 +66,7 @@ def run(
             raise TypeError("problems is for files: give a dict with only those that are wanted")
         if methods is None:
             raise TypeError("methods is missing: give a list of names (sgq.methods() has them)")
+        methods = methods if isinstance(methods, (str, Mapping)) else list(methods)
         # Zero is a mistake, and not the same as nothing said.
         step_size = "auto" if step_size is None else step_size
         trials = 20 if trials is None else trials
@@ -104,8 +105,9 @@ def queries_to(columns: Mapping[str, ArrayLike], targets: Sequence[float]) -> Co
     out: dict[str, list[Any]] = {"problem": [], "method": [], "target": [], "queries": []}
     for problem, method, rows in curves_of(columns):
         for target in targets:
-            reached = np.flatnonzero(gap[rows] <= target)
-            first = float(queries[rows][reached[0]]) if len(reached) else np.nan
+            # The least, and not the first row: a frame may have been sorted by something else.
+            reached = queries[rows][gap[rows] <= target]
+            first = float(reached.min()) if len(reached) else np.nan
             for name, value in zip(out, (problem, method, float(target), first)):
                 out[name].append(value)
     kinds = {"problem": "U", "method": "U", "target": "f8", "queries": "f8"}

@@ -3,6 +3,7 @@ The compiled half of the package `sgq`, which has all of it under better names.
 """
 
 from _typeshed import SupportsGetItem
+from collections.abc import Sequence
 from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
@@ -116,7 +117,13 @@ class Query:
     """
     A question to put to a user.
     """
+    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, NDArray[float64]]]: ...
     def __repr__(self, /) -> str: ...
+    @staticmethod
+    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, point: ArrayLike) -> Query:
+        """
+        A question that was pickled.
+        """
     @property
     def explored(self, /) -> bool | None:
         """
@@ -225,6 +232,7 @@ class Session:
         """
         Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
         each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+        Ctrl-C is heard between two answers: the session then has all of those before.
         """
     def state_dict(self, /) -> State:
         """
@@ -250,7 +258,7 @@ class Session:
         """
         The norm of the mean of everybody's last gradient, once there is one.
         """
-    def tell(self, /, ticket: tuple[SupportsIndex, SupportsIndex], gradient: ArrayLike) -> None:
+    def tell(self, /, ticket: Sequence[int], gradient: ArrayLike) -> None:
         """
         Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
         nothing is billed, and the question stays open.

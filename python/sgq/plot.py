@@ -1,4 +1,4 @@
-"""Pictures with matplotlib: `pip install sgq[plot]`.
+"""Pictures with matplotlib.
 
 >>> import sgq, sgq.plot
 >>> curves = sgq.run("fig1", trials=20)
@@ -25,7 +25,7 @@ from ._run import curves_of, queries_to
 try:
     from matplotlib import pyplot, ticker
 except ImportError as error:
-    raise ImportError("sgq.plot draws with matplotlib, which is not installed: pip install sgq[plot]") from error
+    raise ImportError("sgq.plot draws with matplotlib, which is not installed: pip install matplotlib") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

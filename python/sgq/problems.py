@@ -89,7 +89,7 @@ def regression(
         labels = np.asarray(groups)
         if labels.shape != (count,):
             raise ValueError(f"X has {count} rows, and groups the shape {labels.shape}: give one name for each row")
-        found, group = _levels(labels, "groups")
+        found, group = levels(labels, "groups")
         names = [str(name) for name in found]
         order = np.argsort(group, kind="stable")
         blocks = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(found)))]).astype(np.int64)
@@ -159,6 +159,7 @@ def from_frame(
     >>> problem.user_names, problem.column_names
     (['e', 'w'], ['intercept', 'hours'])
     """
+    features, exclude = _names(features), _names(exclude)
     if hasattr(frame, "collect") and not hasattr(frame, "write_csv"):
         frame = frame.collect()  # a lazy frame of polars
     if not hasattr(frame, "columns") or not (hasattr(frame, "write_csv") or hasattr(frame, "to_csv")):
@@ -167,15 +168,19 @@ def from_frame(
         raise TypeError(f"the frame's columns have {frame.columns.nlevels} levels of names: give each column one name")
     left_out = exclude or [] if features is None else set(frame.columns) - {*features}
     for name in frame.columns:
-        column = np.asarray(frame[name])
         # As text it would be one level of a category, beside all the other numbers.
-        if name not in left_out and column.dtype.kind == "f" and np.isinf(column).any():
+        if name not in left_out and _any_infinite(np.asarray(frame[name])):
             raise ValueError(f"the frame: the column {name!r} has an infinite number: leave out its row, or the column")
     text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
     return _sgq.table(
-        None, text, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
-        drop_constant, standardise,
-    )  # fmt: skip
+        None, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant, standardise
+    )
+
+
+def _any_infinite(column: NDArray[Any]) -> bool:
+    if column.dtype.kind == "O":
+        return any(isinstance(value, float) and np.isinf(value) for value in column.flat)
+    return column.dtype.kind == "f" and bool(np.isinf(column).any())
 
 
 def _names(names: Sequence[str] | None) -> list[str] | None:
@@ -189,23 +194,23 @@ def _numbers(values: ArrayLike, what: str, depths: tuple[int, ...]) -> NDArray[n
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{what} has the type {array.dtype}: it must be an array of real numbers")
     if array.ndim not in depths:
-        wanted = " or ".join(map(str, depths))
-        raise ValueError(f"{what} has the shape {array.shape}: it must have {wanted} dimensions")
-    return np.ascontiguousarray(array, dtype=np.float64)
+        wanted = " or ".join(map(str, depths)) + (" dimension" if depths == (1,) else " dimensions")
+        raise ValueError(f"{what} has the shape {array.shape}: it must have {wanted}")
+    return np.require(array, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _signs(y: ArrayLike) -> NDArray[np.float64]:
     """−1 for the smaller of two values, 1 for the larger."""
     labels = np.asarray(y)
     if labels.ndim != 1:
-        raise ValueError(f"y has the shape {labels.shape}: it must have 1 dimensions")
-    found, which = _levels(labels, "y")
+        raise ValueError(f"y has the shape {labels.shape}: it must have 1 dimension")
+    found, which = levels(labels, "y")
     if len(found) != 2:
         raise ValueError(f"y has {len(found)} different values: a logistic loss needs 2")
     return np.where(which == 1, 1.0, -1.0)
 
 
-def _levels(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def levels(labels: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The different values, sorted, and which of them stands where."""
     for row, label in enumerate(labels.tolist()):
         if label is None or (label == label) is not True:  # neither NaN nor the NA of pandas is

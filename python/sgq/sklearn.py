@@ -25,9 +25,9 @@ try:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.utils import check_random_state, check_scalar
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    raise ImportError("sgq.sklearn needs scikit-learn 1.6 or newer: pip install sgq[sklearn]") from error
+    raise ImportError("sgq.sklearn needs scikit-learn 1.6 or newer: pip install -U scikit-learn") from error
 
 from . import problems
 from ._sgq import Session
@@ -36,7 +36,7 @@ __all__ = ["GroupedLogisticRegression", "GroupedRidge"]
 
 Vector = NDArray[np.float64]
 
-# Between two calls of this many queries Ctrl-C is heard.
+# In one call, which returns who was asked.
 AT_ONCE = 1 << 16
 
 
@@ -81,14 +81,11 @@ class _Grouped(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
             self.groups_, group = np.arange(rows), None
             shares = np.full(rows, 1 / rows)
         else:
-            names = column_or_1d(groups)
-            if len(names) != rows:
-                raise ValueError(f"X has {rows} rows, and groups {len(names)} names: give one for each row")
-            nobody = [row for row, name in enumerate(names.tolist()) if name is None or name != name]
-            if nobody:
-                raise ValueError(f"groups has no name for row {nobody[0]}, and for {len(nobody)} in all")
-            self.groups_, group, counts = np.unique(names, return_inverse=True, return_counts=True)
-            shares = 1 / (len(counts) * counts[group])
+            names = np.asarray(groups)
+            if names.shape not in ((rows,), (rows, 1)):
+                raise ValueError(f"X has {rows} rows, and groups the shape {names.shape}: give one name for each row")
+            self.groups_, group = problems.levels(names.reshape(-1), "groups")
+            shares = 1 / (len(self.groups_) * np.bincount(group)[group])
         self.n_iter_ = self.n_queries_ = 0
         self.queries_per_user_ = np.zeros(len(self.groups_), dtype=np.int64)
         self.converged_ = True
@@ -213,7 +210,9 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     """
 
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> GroupedRidge:
-        """Fits the model; `groups` says whose row each one is."""
+        """Fits the model; `groups` says whose row each one is. `GridSearchCV.fit(…, groups=…)` passes them on by
+        metadata routing only.
+        """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)
         group, shares = self._begin(groups, len(targets))

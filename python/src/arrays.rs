@@ -6,7 +6,6 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntype
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::PyDict,
 };
 
 use crate::types::Floats;
@@ -31,7 +30,10 @@ impl Vector<'_> {
 
 /// Reads a vector; `what` names it in errors.
 pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py>> {
-    if let Ok(array) = value.extract::<PyReadonlyArray1<'py, f64>>() {
+    // A field of packed records may begin anywhere in memory, where Rust must not read it: numpy makes a copy.
+    if let Ok(array) = value.extract::<PyReadonlyArray1<'py, f64>>()
+        && array.is_aligned()
+    {
         return Ok(Vector::Borrowed(array));
     }
     if value.is_none() {
@@ -53,13 +55,9 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
     let untyped = array.cast::<PyUntypedArray>()?;
     if untyped.ndim() != 1 {
         let shape = untyped.shape();
-        return Err(PyValueError::new_err(format!(
-            "{what} has the shape {shape:?}: it must have one dimension, with one number for each parameter"
-        )));
+        return Err(PyValueError::new_err(format!("{what} has the shape {shape:?}: it must have one dimension")));
     }
-    let options = PyDict::new(py);
-    options.set_item("dtype", "float64")?;
-    let array = numpy.call_method("ascontiguousarray", (array,), Some(&options))?;
+    let array = numpy.call_method1("require", (array, "float64", ["C_CONTIGUOUS", "ALIGNED"]))?;
     let array: PyReadonlyArray1<'py, f64> = array.extract()?;
     Ok(Vector::Copied(array.as_array().iter().copied().collect()))
 }

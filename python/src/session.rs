@@ -3,24 +3,33 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use numpy::PyArray1;
 use pyo3::{
-    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyBytes, PyDict, PyType},
 };
-use sgq::{AskTell, Format, Settings, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe};
+use sgq::{
+    AskTell, Format, Settings, SettingsError, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe,
+};
 
 use crate::{
     arrays, errors, method,
     problem::Problem,
-    types::{ArrayLike, Counts, Floats, Indices, State, StepRule},
+    types::{ArrayLike, Counts, Floats, Indices, State, StepRule, TicketLike},
 };
+
+/// How long a problem answers before Ctrl-C is looked for.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
 type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
+
+/// What a question is made of again: ticket, user, explored, point.
+type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>);
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -43,6 +52,19 @@ impl Query {
     #[getter]
     fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
         arrays::view(&slf.get().point, slf.clone().into_any())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let Self { ticket, user, explored, .. } = *slf.get();
+        Ok((slf.get_type().getattr("_from")?, (ticket, user, explored, Self::point(slf))))
+    }
+
+    /// A question that was pickled.
+    #[staticmethod]
+    #[pyo3(signature = (ticket, user, explored, point))]
+    fn _from(ticket: (u64, u64), user: usize, explored: Option<bool>, point: ArrayLike<'_>) -> PyResult<Self> {
+        let point = arrays::vector(&point, "the point")?;
+        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?) })
     }
 
     fn __repr__(&self) -> String {
@@ -122,6 +144,9 @@ impl Session {
             (None, Some(seen)) => seen.users(),
             (None, None) => return Err(PyTypeError::new_err("users is missing: give the number of users")),
         };
+        if users == 0 {
+            return Err(errors::settings(SettingsError::NoUsers));
+        }
         let each = match (smoothness, seen) {
             (Some(given), _) => Some(per_user(&given, users, "smoothness")?),
             (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
@@ -179,8 +204,12 @@ impl Session {
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
     /// nothing is billed, and the question stays open.
-    fn tell(&mut self, py: Python<'_>, ticket: (u64, u64), gradient: ArrayLike<'_>) -> PyResult<()> {
-        if ticket.0 != self.number {
+    fn tell(&mut self, py: Python<'_>, ticket: TicketLike<'_>, gradient: ArrayLike<'_>) -> PyResult<()> {
+        // A pair that went through JSON comes back as a list.
+        let ticket: [u64; 2] = ticket.extract().map_err(|_| {
+            PyTypeError::new_err(format!("the ticket is {}: give back the ticket of the question", *ticket))
+        })?;
+        if ticket[0] != self.number {
             return Err(PyValueError::new_err(
                 "the ticket is from another session: tell answers to the session that asked the question",
             ));
@@ -188,11 +217,12 @@ impl Session {
         let gradient = arrays::vector(&gradient, "the gradient")?;
         let numbers = gradient.as_slice()?;
         let numbers: &[f64] = &numbers;
-        py.detach(|| self.inner.tell(Ticket(ticket.1), numbers)).map_err(errors::tell)
+        py.detach(|| self.inner.tell(Ticket(ticket[1]), numbers)).map_err(errors::tell)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
     /// each, who was asked, whether in order to explore (−1 where that does not apply), and the steps taken after it.
+    /// Ctrl-C is heard between two answers: the session then has all of those before.
     fn simulate<'py>(&mut self, py: Python<'py>, queries: u64) -> PyResult<Simulated<'py>> {
         let Some(problem) = &self.problem else {
             return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
@@ -202,6 +232,8 @@ impl Session {
         let (mut users, mut explored, mut steps) = (Vec::new(), Vec::new(), Vec::new());
         py.detach(|| {
             let mut gradient = vec![0.0; problem.dim()];
+            // Where answers are quick the clock is read after every few of them only.
+            let (mut heard, mut stride, mut unheard) = (Instant::now(), 1, 0);
             for _ in 0..queries {
                 let Some(query) = inner.ask().map_err(errors::choice)? else {
                     break;
@@ -211,6 +243,17 @@ impl Session {
                 users.push(query.user as i64);
                 explored.push(query.explored.map_or(-1, i64::from));
                 steps.push(inner.steps() as i64);
+                unheard += 1;
+                if unheard == stride {
+                    stride = if heard.elapsed() < PAUSE {
+                        (2 * stride).min(1024)
+                    } else {
+                        Python::attach(|py| py.check_signals())?;
+                        heard = Instant::now();
+                        1
+                    };
+                    unheard = 0;
+                }
             }
             Ok::<_, PyErr>(())
         })?;
@@ -383,7 +426,14 @@ impl Session {
 /// One number for each user; a single number counts for all of them.
 fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<f64>> {
     match value.extract::<f64>() {
-        Ok(number) => Ok(vec![number; users]),
+        Ok(number) => {
+            let mut each = Vec::new();
+            each.try_reserve_exact(users).map_err(|_| {
+                PyMemoryError::new_err(format!("{what} of {users} users, 8 bytes for each, does not fit into memory"))
+            })?;
+            each.resize(users, number);
+            Ok(each)
+        }
         Err(_) => Ok(arrays::vector(value, what)?.as_slice()?.into_owned()),
     }
 }

@@ -81,6 +81,11 @@ typed! {
 }
 
 typed! {
+    /// A pair of whole numbers.
+    TicketLike(PyAny): of!(named!("collections.abc", "Sequence"), named!("builtins", "int"))
+}
+
+typed! {
     /// A method's own settings.
     Keywords(PyDict): of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
 }

@@ -1,5 +1,8 @@
 """Whole runs in one call."""
 
+import signal
+import sys
+
 import numpy as np
 import pytest
 
@@ -75,15 +78,51 @@ def test_divergence_is_no_success():
     assert not result.success and result.status == "diverged"
 
 
-@pytest.mark.parametrize("users", [[], ["nobody"], [None]])
-def test_users_that_are_none(users):
-    with pytest.raises((TypeError, ValueError), match="user"):
+@pytest.mark.parametrize(
+    ("users", "words"), [([], "there are no users"), (["nobody"], "user 0 is 'nobody'"), ([None], "user 0 is None")]
+)
+def test_users_that_are_none(users, words):
+    with pytest.raises((TypeError, ValueError), match=words):
         sgq.minimize(users, [5.0], **SETTINGS)
 
 
 def test_a_user_that_returns_nothing():
     with pytest.raises(TypeError, match="is None"):
         sgq.minimize([lambda x: None], [5.0], **SETTINGS)
+
+
+@pytest.mark.parametrize("users", [USERS[:2], [*USERS, USERS[0]]])
+def test_other_users_than_the_sessions_are_refused(users):
+    session = sgq.minimize(USERS, [5.0], callback=lambda session: session.queries == 9, **SETTINGS).session
+    with pytest.raises(ValueError, match=f"has 4 users, and {len(users)} are given"):
+        sgq.minimize(users, session=session)
+    assert session.queries == 9
+
+
+def test_a_value_that_fails_loses_nothing_that_was_paid_for():
+    class Mute(Clinic):
+        def value(self, x):
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError) as caught:
+        sgq.minimize([Mute(center) for center in CENTERS], [5.0], **SETTINGS)
+    assert caught.value.session.queries == 60
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_ctrl_c_is_heard_while_a_problem_answers():
+    X = np.random.default_rng(0).normal(size=(200_000, 20))
+    problem = sgq.problems.regression(X, X[:, 0], np.arange(len(X)) % 4, solve=False)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            sgq.minimize(problem, method="saga", budget=1_000_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # One call answers 4,096 questions.
+    assert 0 < caught.value.session.queries < 4096
 
 
 def test_another_problem_than_the_sessions_is_refused():

@@ -290,4 +290,4 @@ except ImportError as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert "pip install sgq[plot]" in ran.stdout, ran.stderr
+    assert "pip install matplotlib" in ran.stdout, ran.stderr

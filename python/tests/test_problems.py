@@ -123,12 +123,17 @@ def test_sparse_rows_may_have_duplicates_and_be_unsorted_and_are_left_as_they_ar
 
 def test_frames_and_other_arrays_are_arrays():
     y, plain = TARGETS["squares"], regression(X, TARGETS["squares"], GROUPS)
+    packed = np.array([(0, value) for value in y], dtype=[("flag", "u1"), ("y", "f8")])
+    unaligned = np.frombuffer(b"-" + y.tobytes(), dtype=np.float64, offset=1)
+    assert not unaligned.flags.aligned
     for rows, targets, groups in [
         (pandas.DataFrame(X), pandas.Series(y), pandas.Series(GROUPS)),
         (pandas.DataFrame(X), pandas.Series(y), pandas.Categorical(GROUPS)),
         (polars.DataFrame(X), polars.Series(y), polars.Series(GROUPS)),
         (np.asfortranarray(X), y[::-1][::-1], GROUPS.tolist()),
         (X.tolist(), y.tolist(), list(GROUPS)),
+        (X, packed["y"], GROUPS),
+        (X, unaligned, GROUPS),
     ]:
         assert regression(rows, targets, groups).optimum.tobytes() == plain.optimum.tobytes()
     single = regression(X.astype(np.float32), y, GROUPS)
@@ -161,7 +166,7 @@ NAN = np.where(np.arange(ROWS) == 7, np.nan, Y)
         (Y, Y, {}, ValueError, "2 dimensions"),
         (X, NAN, {}, ValueError, "the target of row 7 is NaN"),
         (X, Y[:9], {}, ValueError, "X has 60 rows, and y 9 numbers"),
-        (X, Y[:, np.newaxis], {}, ValueError, "1 dimensions"),
+        (X, Y[:, np.newaxis], {}, ValueError, "1 dimension$"),
         (X, Y.astype(str), {}, TypeError, "y has the type"),
         (X, Y, {"groups": GROUPS[:9]}, ValueError, "groups the shape"),
         (X, Y, {"groups": NAN}, ValueError, "groups has nothing in row 7"),
@@ -174,7 +179,7 @@ NAN = np.where(np.arange(ROWS) == 7, np.nan, Y)
         (X, np.ones(ROWS), {"loss": "logistic"}, ValueError, "1 different values"),
         (X, GROUPS, {"loss": "logistic"}, ValueError, "5 different values"),
         (X, np.where(Y > 0, 1.0, np.nan), {"loss": "logistic"}, ValueError, "y has nothing in row"),
-        (X, np.where(Y > 0, 1, 0)[:, np.newaxis], {"loss": "logistic"}, ValueError, "1 dimensions"),
+        (X, np.where(Y > 0, 1, 0)[:, np.newaxis], {"loss": "logistic"}, ValueError, "1 dimension$"),
         (X, Y, {"loss": "poisson"}, ValueError, "not negative"),
         (X, Y, {"loss": "hinge"}, ValueError, "no loss \"hinge\"; there are squares"),
         (X, Y, {"loss": "huber", "delta": 0.0}, ValueError, "delta is 0"),

@@ -103,6 +103,8 @@ def test_queries_to_counts_the_first_time():
     columns = {"problem": ["p"] * 4, "method": ["m"] * 4, "queries": [0, 5, 10, 15], "gap": [4.0, 1.0, 2.0, np.nan]}
     table = sgq.queries_to(columns, [4.0, 1.5, 0.5])
     assert table["queries"][:2].tolist() == [0.0, 5.0] and np.isnan(table["queries"][2])
+    turned = sgq.queries_to({name: column[::-1] for name, column in columns.items()}, [4.0, 1.5, 0.5])
+    assert turned["queries"].tobytes() == table["queries"].tobytes()
     empty = sgq.queries_to({name: [] for name in columns}, [1.0])
     assert [column.dtype.kind for column in empty.values()] == ["U", "U", "f", "f"]
 
@@ -114,6 +116,11 @@ def test_several_problems_and_relative_gaps():
     assert (curves["gap"][curves["queries"] == 0] == 1.0).all()
     alone = sgq.run({"other": other}, ["sgd", "sgq"], relative=True, **QUICK)
     assert (alone["gap"] == curves["gap"][curves["problem"] == "other"]).all()
+
+
+def test_methods_can_come_one_by_one():
+    curves = sgq.run({"one": TOY, "two": TOY}, (name for name in ["sgd", "sgq"]), **QUICK)
+    assert len(curves["gap"]) == 2 * 2 * 21
 
 
 def test_only_some_methods_of_a_file_in_its_order():

@@ -1,5 +1,6 @@
 """Sessions from Python: the protocol, what goes in and out, and everything that can go wrong."""
 
+import json
 import pickle
 import threading
 
@@ -85,6 +86,7 @@ def test_answers_can_be_anything_that_holds_numbers():
         np.array([3], dtype=np.int8),
         np.array([0.0, 3.0, 0.0, 3.0])[1::2][:1],
         np.array([9.0, 3.0])[::-1][:1],
+        np.array([(1, 3.0)], dtype=[("flag", "u1"), ("slope", "f8")])["slope"],
         [3.0],
         (3,),
         Array(),
@@ -154,7 +156,10 @@ def test_tickets_belong_to_their_session():
 @pytest.mark.parametrize(
     ("settings", "kind", "words"),
     [
-        ({"users": 0}, ValueError, "user"),
+        ({"users": 0}, ValueError, "there are no users"),
+        ({"users": 10**15}, MemoryError, "does not fit"),
+        ({"users": 2**63}, MemoryError, "does not fit"),
+        ({"users": 10**15, "smoothness": None, "method": "sgd"}, ValueError, "more than this machine can address"),
         ({"x0": []}, ValueError, "coordinate"),
         ({"x0": [np.nan]}, ValueError, "finite"),
         ({"x0": None}, TypeError, "x0 is missing"),
@@ -203,3 +208,14 @@ def test_other_threads_go_on_while_a_user_is_chosen():
     done.set()
     thread.join()
     assert session.queries == 3_200 and ticks
+
+
+def test_questions_travel():
+    session = sgq.Session("saga", x0=[5.0, 1.0], users=3, smoothness=1.0, budget=9)
+    query = pickle.loads(pickle.dumps(session.ask()))
+    assert (query.user, query.explored, query.point.tolist()) == (0, None, [5.0, 1.0])
+    # Through JSON a ticket becomes a list.
+    session.tell(json.loads(json.dumps(query.ticket)), [1.0, 2.0])
+    assert session.queries == 1
+    with pytest.raises(TypeError, match="give back the ticket"):
+        session.tell("ticket", [1.0, 2.0])

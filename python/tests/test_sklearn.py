@@ -216,10 +216,11 @@ def test_wrong_settings(kind, settings, error, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"groups": ["a", "b"]}, "200 rows, and groups 2 names"),
-        ({"groups": np.zeros((200, 2))}, "1d"),
-        ({"groups": [None, *["a"] * 199]}, "no name for row 0"),
-        ({"groups": [1.0, np.nan, *[2.0] * 198]}, "no name for row 1"),
+        ({"groups": ["a", "b"]}, r"200 rows, and groups the shape \(2,\)"),
+        ({"groups": np.zeros((200, 2))}, r"groups the shape \(200, 2\)"),
+        ({"groups": [None, *["a"] * 199]}, "groups has nothing in row 0"),
+        ({"groups": [1.0, np.nan, *[2.0] * 198]}, "groups has nothing in row 1"),
+        ({"groups": pandas.Series([pandas.NA, *["a"] * 199])}, "groups has nothing in row 0"),
         ({"X": np.full((200, 4), np.nan)}, "NaN"),
         ({"X": np.full((200, 4), "word")}, "could not convert"),
         ({"y": [0, 1]}, "inconsistent numbers of samples"),
@@ -264,4 +265,4 @@ except ImportError as error:
     print(error)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install sgq[sklearn]" in ran.stdout
+    assert "pip install -U scikit-learn" in ran.stdout

@@ -95,11 +95,12 @@ def test_missing_values_are_left_out_only_on_demand(frame):
 
 
 def test_a_number_that_is_infinite_is_not_a_level():
-    for frame in (PANDAS.assign(hours=np.inf), POLARS.with_columns(hours=polars.lit(float("-inf"))).lazy()):
+    objects = PANDAS.assign(hours=PANDAS.hours.where(PANDAS.hours < 1, np.inf).astype(object))
+    for frame in (PANDAS.assign(hours=np.inf), objects, POLARS.with_columns(hours=polars.lit(float("-inf"))).lazy()):
         with pytest.raises(ValueError, match="'hours' has an infinite number"):
             from_frame(frame, "school", "score")
         assert "hours" not in from_frame(frame, "school", "score", exclude=["hours"]).column_names
-        assert from_frame(frame, "school", "score", features=["pupils"]).dim == 2
+        assert from_frame(frame, "school", "score", features=(name for name in ["pupils"])).dim == 2
 
 
 @pytest.mark.parametrize(

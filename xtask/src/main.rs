@@ -20,12 +20,14 @@ const CHECKS: &[(&str, &[&str])] = &[
 
 const USAGE: &str = "\
 usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, the Python package
+       cargo xtask python   the last of these alone
        cargo xtask torch    the Python package with PyTorch, which is a download of gigabytes, and its example
        cargo xtask stubs    the Python package's types and docstrings, from the code";
 
 fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("python") => timed("python", "the package in target/python", python::test),
         Some("torch") => timed("torch", "the package in target/torch", python::torch),
         Some("stubs") => timed("stubs", "written to python/sgq", python::stubs),
         _ => {

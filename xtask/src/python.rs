@@ -72,12 +72,16 @@ impl Environment {
 
     /// Builds the package into the environment. One build serves the tests and the stubs: what is described in it is not run.
     fn build(&self) -> Result<(), String> {
-        self.run(&["-m", "maturin", "develop", "--quiet", "--features", "stubs"], "the package cannot be built")
+        self.run(
+            &["-m", "maturin", "develop", "--quiet", "--profile", "dev", "--features", "stubs"],
+            "the package cannot be built",
+        )
     }
 
     fn generate_stubs(&self, folder: &Path) -> Result<(), String> {
         let out = folder.to_str().ok_or_else(|| format!("{} is not UTF-8", folder.display()))?;
-        let arguments = ["-m", "maturin", "generate-stubs", "--quiet", "--features", "stubs", "--out", out];
+        let arguments =
+            ["-m", "maturin", "generate-stubs", "--quiet", "--profile", "dev", "--features", "stubs", "--out", out];
         self.run(&arguments, "the stubs cannot be generated")?;
         let unknown = |line: &str| line.starts_with("from _typeshed import") && line.contains("Incomplete");
         if read(&folder.join(STUBS))?.lines().any(unknown) {
