@@ -454,6 +454,7 @@ pub fn step_rule(
         |rule: &dyn std::fmt::Display| format!("the step size is {rule}: it must be a number, \"auto\" or \"theory\"");
     let word = rule.map_or(Ok("auto".to_owned()), |rule| rule.extract::<String>());
     match (word.as_deref(), rule) {
+        (Ok("auto"), _) if !recipe.has_step_size() => Ok(StepSize::Constant(1.0)),
         (Ok("auto"), _) => {
             let smoothness = smoothness.ok_or_else(|| {
                 PyValueError::new_err(

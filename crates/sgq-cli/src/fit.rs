@@ -82,6 +82,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let start = vec![0.0; problem.dim()];
     let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
     let step_rule = match args.method.step_size {
+        StepRule::Auto if !entry.recipe.has_step_size() => "none: the method goes its own way".to_owned(),
+        _ if !entry.recipe.has_step_size() => return Err(FitError::OwnStep { method: entry.name }.into()),
         StepRule::Number(size) => {
             settings = settings.step_size(size);
             "given".to_owned()
@@ -114,7 +116,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         (StepRule::Theory, Some(theorem)) => format!("theory: the cap of {theorem}"),
         _ => step_rule,
     };
-    let step_size = session.step_size();
+    let step_size = entry.recipe.has_step_size().then(|| session.step_size());
 
     let interrupt = interrupt_flag()?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));

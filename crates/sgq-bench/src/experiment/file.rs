@@ -369,8 +369,16 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         _ => String::new(),
     };
     let recipe = read_part_settings(section, recipe)?;
-    let step_size = read_step_size(section)?.or_else(|| shared_step.cloned());
-    let step_size = section.require("step_size", step_size)?;
+    let own = read_step_size(section)?;
+    if own.is_some() && !recipe.has_step_size() {
+        return Err(section.complain("step_size", "the method has no step size: take this one out"));
+    }
+    let step_size = own.or_else(|| shared_step.cloned());
+    let step_size = match recipe.has_step_size() {
+        true => section.require("step_size", step_size)?,
+        // It is not looked at.
+        false => StepSize::Constant(1.0),
+    };
     Ok(NamedMethod { name, recipe, step_size })
 }
 

@@ -227,7 +227,7 @@ fn what_makes_no_sense_is_refused() {
         (Options { methods: names(&["sqg"]), ..options() }, "there is no method \"sqg\"; did you mean \"sgq\"?"),
         (Options { methods: names(&["saga", "saga"]), ..options() }, "the method saga is there twice"),
         (Options { methods: Vec::new(), ..options() }, "there are no methods"),
-        (Options { against: "adam".into(), ..options() }, "there is no method \"adam\"; there are: sgd, "),
+        (Options { against: "adam".into(), ..options() }, "there is no method \"adam\"; there are: frugal, "),
         (Options { targets: vec![1.0], ..options() }, "the target is 1: it must lie between 0 and 1"),
         (Options { targets: vec![f64::NAN], ..options() }, "the target is NaN: it must lie between 0 and 1"),
         (Options { targets: vec![0.1, 0.1], ..options() }, "the target 0.1 is there twice"),

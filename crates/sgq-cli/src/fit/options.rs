@@ -232,6 +232,8 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 pub enum FitError {
     #[error("there is no method {name:?}{}", suggestion(.name, METHODS.iter().map(|method| method.name)))]
     UnknownMethod { name: String },
+    #[error("{method} has no step size: leave out --step-size")]
+    OwnStep { method: &'static str },
     #[error("{method} takes no p: leave out --p, or take --method sgq or saga-sgq")]
     NoExploration { method: &'static str },
     #[error(transparent)]

@@ -37,7 +37,8 @@ pub struct Report<'a> {
 /// The settings that were taken.
 #[derive(Serialize)]
 pub struct SettingsReport {
-    pub step_size: f64,
+    /// None for a method that goes its own way.
+    pub step_size: Option<f64>,
     pub step_size_rule: String,
     pub budget: u64,
     pub target_gap: Option<f64>,
@@ -136,7 +137,8 @@ impl<'a> Report<'a> {
         line("loss", &loss.in_words(&model.encoding.target));
         let explores = settings.p.map(|p| format!(", p = {p}")).unwrap_or_default();
         line("method", &format!("{}{explores}", self.method));
-        line("step size", &format!("{} ({})", short(settings.step_size), settings.step_size_rule));
+        let rule = &settings.step_size_rule;
+        line("step size", &settings.step_size.map_or(rule.clone(), |size| format!("{} ({rule})", short(size))));
         for row in self.problem.to_string().lines() {
             let _ = writeln!(text, "  {row}");
         }

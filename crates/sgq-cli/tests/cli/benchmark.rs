@@ -105,7 +105,10 @@ fn names_and_files_that_are_not_there_are_named() {
     let place = suite();
     let run = ["run", "experiments/grouped.toml", "--quick"];
     let message = refuses(place.path(), &[&run[..], &["--methods", "saga,adam"]].concat());
-    assert!(message.contains("the experiment has no method \"adam\"; there are: SGD, shuffled SGD"), "{message}");
+    assert!(
+        message.contains("the experiment has no method \"adam\"; there are: frugal, SGD, shuffled SGD"),
+        "{message}"
+    );
     let message = refuses(place.path(), &[&run[..], &["--problems", "moon"]].concat());
     assert!(message.contains("the experiment has no problem \"moon\"; there are: exam"), "{message}");
     for option in ["--trace", "--bounds"] {
