@@ -65,6 +65,8 @@ struct Trust {
     anchor: Vec<f64>,
     /// None while nothing has gone wrong.
     reach: Option<f64>,
+    /// Whether the last answer points uphill along the way from the anchor.
+    uphill: bool,
     /// Who was set aside by the last answer.
     set_aside: Option<usize>,
     /// How often each user was, of those who were at all.
@@ -74,7 +76,7 @@ struct Trust {
 /// Where all is zero, something has to be divided by.
 const TINY: f64 = 1e-100;
 /// An answer this many times longer than all others, uphill along the last move, is set aside.
-const FAR_OFF: f64 = 5.0;
+const FAR_OFF: f64 = 3.0;
 /// After so many times a user is believed.
 const OFTEN: u32 = 4;
 
@@ -106,7 +108,8 @@ impl Belief for Model {
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
         self.trust.set_aside = None;
-        if self.is_far_off(user, point, gradient) {
+        self.trust.uphill = self.trust.way_and_slope(point, gradient) > 0.0;
+        if self.is_far_off(user, gradient) {
             self.set_aside(user, point);
             return;
         }
@@ -185,14 +188,13 @@ impl Model {
     }
 
     /// Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
-    fn is_far_off(&self, user: usize, point: &[f64], gradient: &[f64]) -> bool {
-        if self.trust.anchor.is_empty() || self.fallen_back() {
-            return false;
-        }
+    fn is_far_off(&self, user: usize, gradient: &[f64]) -> bool {
         let times = self.trust.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
-        let uphill: f64 = point.iter().zip(&self.trust.anchor).zip(gradient).map(|((x, a), g)| (x - a) * g).sum();
         let length = kernel::norm(gradient) / self.sizes[user];
-        times < OFTEN && uphill > 0.0 && length > FAR_OFF * self.answers.longest(&self.sizes)
+        self.trust.uphill
+            && !self.fallen_back()
+            && times < OFTEN
+            && length > FAR_OFF * self.answers.longest(&self.sizes)
     }
 
     /// Goes back half of the way, and asks somebody else there.
@@ -263,7 +265,10 @@ impl Model {
             self.next = point.to_vec();
             return;
         };
-        let widest = (2.0 * self.answers.farthest(&thought.anchor)).max(thought.gradient_norm / self.scale.mean);
+        // Further out only where it still goes downhill.
+        let growth = if self.trust.uphill { 1.0 } else { 2.0 };
+        let here = kernel::distance(point, &thought.anchor);
+        let widest = (growth * here).max(thought.gradient_norm / self.scale.mean);
         let reach = self.trust.reach.map_or(widest, |reach| reach.min(widest));
         let length = kernel::distance(&thought.minimiser, &thought.anchor);
         if length > reach {
@@ -285,6 +290,13 @@ impl Model {
             kernel::add_scaled(&mut probe, -LITTLE * (1.0 + kernel::norm(point)) / length, gradient);
         }
         probe
+    }
+}
+
+impl Trust {
+    /// `gᵀ(x − a)`; 0 before there is an anchor.
+    fn way_and_slope(&self, point: &[f64], gradient: &[f64]) -> f64 {
+        point.iter().zip(&self.anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope).sum()
     }
 }
 

@@ -94,11 +94,6 @@ impl Answers {
     pub fn longest(&self, sizes: &[f64]) -> f64 {
         self.iter().map(|(user, answer)| answer.norm / sizes[user]).fold(0.0, f64::max)
     }
-
-    /// How far the farthest answer is from a point.
-    pub fn farthest(&self, point: &[f64]) -> f64 {
-        self.iter().map(|(_, answer)| kernel::distance_squared(&answer.point, point)).fold(0.0, f64::max).sqrt()
-    }
 }
 
 impl Answer {
