@@ -308,7 +308,7 @@ impl Dense {
     /// prediction, where an answer counts less the more its user's own curvature may have changed it on the way.
     fn estimate(&self, spread: f64, own_curvature: f64, view: &View<'_>) -> Estimate {
         let dim = self.start.len();
-        let (mut total, mut squares) = (0.0, 0.0);
+        let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
         let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
         for (user, answer) in view.answers.iter() {
@@ -317,6 +317,7 @@ impl Dense {
             let weight = size * spread / (spread + carried);
             total += weight;
             squares += weight * weight * (1.0 + carried / spread);
+            told += size * weight;
             kernel::add_scaled(&mut anchor, weight, &answer.point);
             kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
             if let Some(secant) = &answer.secant {
@@ -333,7 +334,7 @@ impl Dense {
             *anchor = *anchor / total - start;
         }
         let effective = total * total / squares;
-        let unsure = unsure(view, self.weight, self.square_weight, effective);
+        let unsure = unsure(view, total, told, effective);
         Estimate { anchor, gradient, unsure }
     }
 }
@@ -345,15 +346,13 @@ pub(super) struct Estimate {
     pub unsure: f64,
 }
 
-/// Those who were not asked are predicted from those who were: both errors, as a part of the users' spread. With users of
-/// equal size it is `1/k − 1/n`, and a little more while few were asked.
-pub(super) fn unsure(view: &View<'_>, weight: f64, square_weight: f64, effective: f64) -> f64 {
-    if view.answers.all_asked() {
-        return 0.0;
-    }
-    let missing = (1.0 - weight / view.users).max(0.0);
-    let unasked = (view.square_sizes - square_weight).max(0.0) / (view.users * view.users);
-    (unasked + missing * missing / effective) * (1.0 + 1.0 / effective)
+/// Part of the users' spread that the mean gradient is unsure by. What is not told by a user's own answer, none of it where nobody asked
+/// and less of it the further it was carried, is predicted from the others: `total = Σ w_i` and `told = Σ s_i w_i` say how much is.
+/// With users of equal size and fresh answers it is `1/k − 1/n`, and a little more while few were asked.
+pub(super) fn unsure(view: &View<'_>, total: f64, told: f64, effective: f64) -> f64 {
+    let missing = (1.0 - total / view.users).max(0.0);
+    let untold = (view.square_sizes - told).max(0.0) / (view.users * view.users);
+    (untold + missing * missing / effective) * (1.0 + 1.0 / effective)
 }
 
 /// How much of the way to go in each direction: James and Stein's idea, where `gain` is what the whole way would bring and

@@ -150,7 +150,7 @@ impl Isotropic {
     fn step(&mut self, spread: f64, own_curvature: f64, bend: f64, view: &View<'_>) -> Option<Thought> {
         let dim = self.start.len();
         let spread = spread.max(TINY);
-        let (mut total, mut squares) = (0.0, 0.0);
+        let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
@@ -158,6 +158,7 @@ impl Isotropic {
             let weight = size * spread / (spread + carried);
             total += weight;
             squares += weight * weight * (1.0 + carried / spread);
+            told += size * weight;
             kernel::add_scaled(&mut anchor, weight, &answer.point);
             kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
             if let Some(secant) = &answer.secant {
@@ -169,7 +170,7 @@ impl Isotropic {
         gradient.iter_mut().for_each(|value| *value /= total);
         anchor.iter_mut().for_each(|value| *value /= total);
         let effective = total * total / squares;
-        let unsure = unsure(view, self.weight, self.square_weight, effective);
+        let unsure = unsure(view, total, told, effective);
         let newton: Vec<f64> = (0..dim).map(|k| anchor[k] - self.start[k] - gradient[k] / bend).collect();
         let loss = 0.5 * spread / dim as f64 / bend * unsure;
         let gain = 0.5 * bend * kernel::norm_squared(&newton);
