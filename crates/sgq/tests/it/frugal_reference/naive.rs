@@ -1,0 +1,414 @@
+//! Frugal as docs/frugal.md has it, one function an equation: all sums anew with each answer, over lists of what was answered.
+
+use faer::{Col, Mat, Scale, Side};
+
+type Vector = Col<f64>;
+type Matrix = Mat<f64>;
+
+/// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
+#[derive(Clone)]
+struct Answer {
+    user: usize,
+    x: Vector,
+    g: Vector,
+    time: usize,
+}
+
+/// How a user's gradient changed between two answers, for each unit of the way.
+#[derive(Clone)]
+struct Secant {
+    user: usize,
+    u: Vector,
+    y: Vector,
+}
+
+/// `K`, `a`, `m`, `S_xx`, `S_gx` and `S_gg`.
+struct Sums {
+    k: f64,
+    xx: Matrix,
+    gx: Matrix,
+    gg: Matrix,
+}
+
+/// `Q`, `Y`, `Z` and `ν`.
+struct SecantSums {
+    q: Matrix,
+    y: Matrix,
+    z: Matrix,
+    number: f64,
+}
+
+/// What step 1 finds.
+struct Spread {
+    r: Matrix,
+    t: Matrix,
+    t_inverse: Matrix,
+    sigma2: f64,
+    h2: f64,
+}
+
+/// What step 2 finds, `smallest` being the smallest eigenvalue of `H`.
+struct Curvature {
+    typical: f64,
+    shared: Matrix,
+    smallest: f64,
+}
+
+/// What step 3 finds.
+struct MeanGradient {
+    at: Vector,
+    gradient: Vector,
+    unsure: f64,
+    c: Matrix,
+}
+
+pub struct Naive {
+    start: Vec<f64>,
+    sizes: Vec<f64>,
+    mean_smoothness: f64,
+    answers: Vec<Answer>,
+    secants: Vec<Secant>,
+    /// `β` and `B` of the answer before.
+    typical: f64,
+    shared: Matrix,
+    /// `F` of the last move, `S_F`, and how many users are in it.
+    last_move: Matrix,
+    first_moves: Matrix,
+    in_first_moves: f64,
+    caution: f64,
+    x: Vector,
+}
+
+impl Naive {
+    pub fn new(start: &[f64], smoothness: &[f64]) -> Self {
+        let (users, dim) = (smoothness.len() as f64, start.len());
+        let mean_smoothness = smoothness.iter().sum::<f64>() / users;
+        let mean_root = smoothness.iter().map(|each| each.sqrt()).sum::<f64>() / users;
+        let typical = prior_curvature(dim, mean_smoothness);
+        Self {
+            start: start.to_vec(),
+            sizes: smoothness.iter().map(|each| each.sqrt() / mean_root).collect(),
+            mean_smoothness,
+            answers: Vec::new(),
+            secants: Vec::new(),
+            typical,
+            shared: identity(dim, typical),
+            last_move: identity(dim, 0.0),
+            first_moves: identity(dim, 0.0),
+            in_first_moves: 0.0,
+            caution: 1.0,
+            x: Col::zeros(dim),
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.start.len()
+    }
+
+    /// Everybody's last answer, of those who were asked.
+    fn last_answers(&self) -> Vec<&Answer> {
+        (0..self.sizes.len()).filter_map(|user| self.answers.iter().rfind(|answer| answer.user == user)).collect()
+    }
+
+    fn last_secant(&self, user: usize) -> Option<&Secant> {
+        self.secants.iter().rfind(|secant| secant.user == user)
+    }
+
+    /// Takes an answer at the current point; returns the next point.
+    pub fn answer(&mut self, user: usize, gradient: &[f64]) -> Vec<f64> {
+        self.record(user, gradient);
+        let spread = self.spread();
+        let curvature = self.curvature(&spread);
+        let mean = self.mean_gradient(&spread, &curvature);
+        self.typical = curvature.typical;
+        self.shared = curvature.shared.clone();
+        self.go(&spread, &curvature, &mean);
+        self.point()
+    }
+
+    pub fn point(&self) -> Vec<f64> {
+        self.start.iter().zip(self.x.iter()).map(|(start, x)| start + x).collect()
+    }
+
+    fn record(&mut self, user: usize, gradient: &[f64]) {
+        let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
+        let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
+        match before.as_slice() {
+            [] => {
+                self.first_moves += &self.last_move;
+                self.in_first_moves += 1.0;
+            }
+            [.., last] => {
+                let way = &self.x - &last.x;
+                let length = way.norm_l2();
+                let secant = Secant { user, u: scaled(1.0 / length, &way), y: scaled(1.0 / length, &(&g - &last.g)) };
+                if before.len() == 1 {
+                    self.first_moves *= Scale((self.in_first_moves - 1.0) / self.in_first_moves);
+                    self.in_first_moves -= 1.0;
+                }
+                if length > 0.0 {
+                    self.secants.push(secant);
+                }
+            }
+        }
+        self.answers.push(Answer { user, x: self.x.clone(), g, time: self.answers.len() });
+    }
+
+    fn sums(&self) -> Sums {
+        let answers = self.last_answers();
+        let size = |answer: &Answer| self.sizes[answer.user];
+        let k: f64 = answers.iter().map(|answer| size(answer)).sum();
+        let mut a = Col::zeros(self.dim());
+        let mut m = Col::zeros(self.dim());
+        for answer in &answers {
+            a += scaled(size(answer) / k, &answer.x);
+            m += scaled(size(answer) / k, &answer.g);
+        }
+        let zero = || Mat::zeros(self.dim(), self.dim());
+        let mut sums = Sums { k, xx: zero(), gx: zero(), gg: zero() };
+        for answer in &answers {
+            let (x, g) = (&answer.x - &a, &answer.g - &m);
+            sums.xx += outer(size(answer), &x, &x);
+            sums.gx += outer(size(answer), &g, &x);
+            sums.gg += outer(size(answer), &g, &g);
+        }
+        sums
+    }
+
+    fn secant_sums(&self) -> SecantSums {
+        let zero = || Mat::zeros(self.dim(), self.dim());
+        let mut sums = SecantSums { q: zero(), y: zero(), z: zero(), number: 0.0 };
+        let kept = 1.0 - 1.0 / (2.0 * self.sizes.len() as f64).max(20.0);
+        for (age, secant) in self.secants.iter().rev().enumerate() {
+            let weight = kept.powi(age as i32);
+            sums.q += outer(weight, &secant.u, &secant.u);
+            sums.y += outer(weight, &secant.y, &secant.u);
+            sums.z += outer(weight, &secant.y, &secant.y);
+            sums.number += weight;
+        }
+        sums
+    }
+
+    /// `R`, for a `B`.
+    fn unexplained(&self, b: &Matrix) -> Matrix {
+        let sums = self.sums();
+        &sums.gg - b * sums.gx.transpose() - &sums.gx * b + b * &sums.xx * b
+    }
+
+    /// `C`, for a `B`.
+    fn covariance(&self, b: &Matrix) -> Matrix {
+        let first = &self.answers[0].g;
+        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.1, first, first)))
+    }
+
+    /// `T²`, before it is scaled, is the root of the pooled spread.
+    fn metric(&self, c: &Matrix) -> (Matrix, Matrix) {
+        let (k, dim) = (self.sums().k, self.dim() as f64);
+        let pooled = scaled_matrix(1.0 / (k + dim), &(scaled_matrix(k, c) + identity(self.dim(), trace(c))));
+        let (values, vectors) = eigen(&pooled);
+        let quarter: Vec<f64> = values.iter().map(|value| value.max(1e-3 * trace(c) / dim).powf(0.25)).collect();
+        let scale = (dim / quarter.iter().map(|value| value * value).sum::<f64>()).sqrt();
+        let with = |f: &dyn Fn(f64) -> f64| compose(&vectors, quarter.iter().map(|value| f(scale * value)));
+        (with(&|value| value), with(&|value| 1.0 / value))
+    }
+
+    /// Step 1.
+    fn spread(&self) -> Spread {
+        let b = &self.shared;
+        let c = self.covariance(b);
+        let (t, t_inverse) = self.metric(&c);
+        let dim = self.dim() as f64;
+        let sigma2 = trace(&(&t_inverse * &c * &t_inverse)) / dim;
+        let SecantSums { q, y, z, number } = self.secant_sums();
+        let own = z - b * y.transpose() - &y * b + b * q * b;
+        let seen = trace(&(&t_inverse * own * &t_inverse)).max(0.0);
+        let h2 = (seen + self.typical * self.typical) / (dim * (number + 1.0));
+        Spread { r: self.unexplained(b), t, t_inverse, sigma2, h2 }
+    }
+
+    /// Step 2.
+    fn curvature(&self, spread: &Spread) -> Curvature {
+        let Spread { r, t, t_inverse, sigma2, h2 } = spread;
+        let (sums, secants) = (self.sums(), self.secant_sums());
+        let (dim, most) = (self.dim() as f64, self.mean_smoothness);
+        let weight = sigma2 / h2;
+        let corrected = &sums.gx - scaled_matrix(1.0 / (sums.k * (sums.k - 1.0).max(1.0)), &(r * &self.first_moves));
+        let slopes = t_inverse * corrected * t + scaled_matrix(weight, &(t_inverse * &secants.y * t));
+        let seen = t * &sums.xx * t + scaled_matrix(weight, &(t * &secants.q * t));
+
+        let prior = prior_curvature(self.dim(), most);
+        let prior_weight = sigma2 / (prior / 2.0).powi(2);
+        let asked = self.last_answers().len() as f64;
+        let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * dim / (dim + 20.0))).max(0.002);
+        let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight))
+            .max(floor)
+            .max(0.01 * most)
+            .min(most);
+
+        let tau = dim * sigma2 / (0.7 * typical).powi(2);
+        let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
+        let n = v.transpose() * (slopes + identity(self.dim(), tau * typical)) * &v;
+        let fit = Mat::from_fn(self.dim(), self.dim(), |i, j| {
+            let unsure = if i == j { 0.25 * sigma2.sqrt() / e[i].sqrt() } else { 0.0 };
+            (n[(i, j)] + n[(j, i)]) / (e[i] + e[j]) + unsure
+        });
+        let (values, vectors) = eigen(&(&v * fit * v.transpose()));
+        let within: Vec<f64> =
+            values.iter().map(|value| value.max((typical / 5.0).max(floor)).min(most.max(typical))).collect();
+        let h = compose(&vectors, within.iter().copied());
+        Curvature { typical, shared: t * h * t, smallest: within[0] }
+    }
+
+    /// `o_i − g_i − B (x − x_i)`, the way there being `x − x_i`: what a user's own curvature adds.
+    fn own_change(&self, user: usize, b: &Matrix, way: &Vector) -> Vector {
+        self.last_secant(user).map_or_else(
+            || Col::zeros(self.dim()),
+            |secant| scaled(dot(&secant.u, way), &(&secant.y - b * &secant.u)),
+        )
+    }
+
+    /// `r_i²`.
+    fn off_secant2(&self, user: usize, way: &Vector) -> f64 {
+        let along = self.last_secant(user).map_or(0.0, |secant| dot(&secant.u, way));
+        dot(way, way) - along * along
+    }
+
+    /// Step 3, at the weighted mean of the points.
+    fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
+        let b = &curvature.shared;
+        let c = self.covariance(b);
+        let (answers, users) = (self.last_answers(), self.sizes.len() as f64);
+        let error: Vec<f64> = answers
+            .iter()
+            .map(|answer| {
+                let off2 = self.off_secant2(answer.user, &(&self.x - &answer.x));
+                spread.h2 * self.dim() as f64 * off2 / trace(&c)
+            })
+            .collect();
+        let weights: Vec<f64> =
+            answers.iter().zip(&error).map(|(answer, error)| self.sizes[answer.user] / (1.0 + error)).collect();
+        let total: f64 = weights.iter().sum();
+
+        let mut at = Col::zeros(self.dim());
+        for (answer, weight) in answers.iter().zip(&weights) {
+            at += scaled(weight / total, &answer.x);
+        }
+        let mut gradient = Col::zeros(self.dim());
+        for (answer, weight) in answers.iter().zip(&weights) {
+            let way = &at - &answer.x;
+            let carried = &answer.g + b * &way + self.own_change(answer.user, b, &way);
+            gradient += scaled(weight / total, &carried);
+        }
+
+        let spent: f64 = weights.iter().zip(&error).map(|(weight, error)| weight * weight * (1.0 + error)).sum();
+        let kappa = total * total / spent;
+        let k = self.sums().k;
+        let unasked: f64 = (0..self.sizes.len())
+            .filter(|user| answers.iter().all(|answer| answer.user != *user))
+            .map(|user| self.sizes[user].powi(2))
+            .sum();
+        let left = (1.0 - k / users).powi(2);
+        let unsure = (unasked / (users * users) + left / kappa) * (1.0 + 1.0 / kappa);
+        MeanGradient { at, gradient, unsure, c }
+    }
+
+    /// `B̄`.
+    fn mean_curvature(&self, b: &Matrix) -> Matrix {
+        let mut own = identity(self.dim(), 0.0);
+        for answer in self.last_answers() {
+            if let Some(Secant { u, y, .. }) = self.last_secant(answer.user) {
+                own += outer(self.sizes[answer.user], &(y - b * u), u);
+            }
+        }
+        b + scaled_matrix(0.5 / self.sums().k, &(&own + own.transpose()))
+    }
+
+    /// How it moves.
+    fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
+        let Spread { t, t_inverse, .. } = spread;
+        let dim = self.dim() as f64;
+        let (values, u) = eigen(&(t_inverse * self.mean_curvature(&curvature.shared) * t_inverse));
+        let l: Vec<f64> = values.iter().map(|value| self.caution * value.max(curvature.smallest)).collect();
+        let w = t_inverse * &u;
+        let (place, pull, error) = (u.transpose() * t * &mean.at, w.transpose() * &mean.gradient, {
+            w.transpose() * &mean.c * &w
+        });
+        let z = Col::from_fn(self.dim(), |j| place[j] - pull[j] / l[j]);
+        let v: Vec<f64> = (0..self.dim()).map(|j| 0.5 * error[(j, j)] * mean.unsure / l[j]).collect();
+        let energy = 0.5 * (0..self.dim()).map(|j| l[j] * z[j] * z[j]).sum::<f64>();
+        let shrink = (energy - (1.0 + (2.0 / dim).sqrt()) * v.iter().sum::<f64>()).max(energy / 20.0) / dim;
+        let f: Vec<f64> = v.iter().map(|v| shrink / (shrink + v)).collect();
+        let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
+        self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
+        self.x = self.within_trust_region(target, mean);
+    }
+
+    fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
+        let farthest =
+            self.last_answers().iter().map(|answer| (&answer.x - &mean.at).norm_l2()).fold(0.0, f64::max);
+        let radius = (2.0 * farthest).max(mean.gradient.norm_l2() / self.mean_smoothness);
+        let way = &target - &mean.at;
+        let length = way.norm_l2();
+        if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
+    }
+
+    /// Whom to ask once everybody was asked: each user's squared distance by cost, of those who may be asked.
+    pub fn scores(&self, costs: &[f64]) -> Vec<Option<f64>> {
+        let answers = self.last_answers();
+        let mut times: Vec<usize> = answers.iter().map(|answer| answer.time).collect();
+        times.sort_unstable();
+        let median = times[(times.len() - 1) / 2];
+        let score = |answer: &&Answer| {
+            let way = &self.x - &answer.x;
+            (answer.time <= median).then(|| dot(&way, &way) / costs[answer.user])
+        };
+        answers.iter().map(score).collect()
+    }
+}
+
+/// `β₀`.
+fn prior_curvature(dim: usize, mean_smoothness: f64) -> f64 {
+    (2.0 / (2.0 + dim as f64)).max(0.25) * mean_smoothness
+}
+
+fn dot(a: &Vector, b: &Vector) -> f64 {
+    a.transpose() * b
+}
+
+fn scaled(c: f64, a: &Vector) -> Vector {
+    Scale(c) * a
+}
+
+fn scaled_matrix(c: f64, a: &Matrix) -> Matrix {
+    Scale(c) * a
+}
+
+/// `c a bᵀ`.
+fn outer(c: f64, a: &Vector, b: &Vector) -> Matrix {
+    Mat::from_fn(a.nrows(), b.nrows(), |row, column| c * a[row] * b[column])
+}
+
+/// `c I`.
+fn identity(dim: usize, c: f64) -> Matrix {
+    compose(&Mat::identity(dim, dim), std::iter::repeat_n(c, dim))
+}
+
+fn trace(a: &Matrix) -> f64 {
+    (0..a.nrows()).map(|row| a[(row, row)]).sum()
+}
+
+/// Eigenvalues, the smallest first, and eigenvectors, of the symmetric part.
+fn eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
+    let symmetric = Mat::from_fn(a.nrows(), a.ncols(), |row, column| 0.5 * (a[(row, column)] + a[(column, row)]));
+    let eigen = symmetric.self_adjoint_eigen(Side::Lower).unwrap();
+    (eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned())
+}
+
+/// `V diag(values) Vᵀ`.
+fn compose(vectors: &Matrix, values: impl Iterator<Item = f64>) -> Matrix {
+    let values: Vec<f64> = values.collect();
+    let dim = vectors.nrows();
+    Mat::from_fn(dim, dim, |row, column| {
+        (0..values.len()).map(|k| vectors[(row, k)] * values[k] * vectors[(column, k)]).sum()
+    })
+}
