@@ -5,6 +5,7 @@
 mod catalogue;
 mod competitor_reference;
 mod competitors;
+mod frugal;
 mod frugal_reference;
 mod lazy;
 mod linear;

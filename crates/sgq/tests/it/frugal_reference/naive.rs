@@ -6,7 +6,6 @@ type Vector = Col<f64>;
 type Matrix = Mat<f64>;
 
 /// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
-#[derive(Clone)]
 struct Answer {
     user: usize,
     x: Vector,
@@ -15,7 +14,6 @@ struct Answer {
 }
 
 /// How a user's gradient changed between two answers, for each unit of the way.
-#[derive(Clone)]
 struct Secant {
     user: usize,
     u: Vector,
@@ -47,11 +45,12 @@ struct Spread {
     h2: f64,
 }
 
-/// What step 2 finds, `smallest` being the smallest eigenvalue of `H`.
+/// What step 2 finds: `β`, `B`, the eigenvalues of `H` within their bounds, and its eigenvectors.
 struct Curvature {
     typical: f64,
     shared: Matrix,
-    smallest: f64,
+    values: Vec<f64>,
+    vectors: Matrix,
 }
 
 /// What step 3 finds.
@@ -76,6 +75,10 @@ pub struct Naive {
     first_moves: Matrix,
     in_first_moves: f64,
     caution: f64,
+    /// `a_w`, none before the first answer; how far from it the next point may be at most; how often each was set aside.
+    anchor: Option<Vector>,
+    reach: f64,
+    set_aside: Vec<usize>,
     x: Vector,
 }
 
@@ -97,6 +100,9 @@ impl Naive {
             first_moves: identity(dim, 0.0),
             in_first_moves: 0.0,
             caution: 1.0,
+            anchor: None,
+            reach: f64::INFINITY,
+            set_aside: vec![0; smoothness.len()],
             x: Col::zeros(dim),
         }
     }
@@ -114,9 +120,22 @@ impl Naive {
         self.secants.iter().rfind(|secant| secant.user == user)
     }
 
-    /// Takes an answer at the current point; returns the next point.
-    pub fn answer(&mut self, user: usize, gradient: &[f64]) -> Vec<f64> {
-        self.record(user, gradient);
+    /// Takes an answer at a point; returns the next point.
+    pub fn answer(&mut self, user: usize, point: &[f64], gradient: &[f64]) -> Vec<f64> {
+        self.x = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
+        let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
+        if let Some(anchor) = self.anchor.clone() {
+            let way = &self.x - &anchor;
+            if self.is_far_off(user, &way, &g) {
+                self.set_aside[user] += 1;
+                self.reach = 0.5 * way.norm_l2();
+                self.x = anchor + scaled(0.5, &way);
+                return self.point();
+            }
+            self.reach = (1.5 * self.reach).max(2.0 * way.norm_l2());
+        }
+        self.be_cautious(user, &g);
+        self.record(user, g);
         let spread = self.spread();
         let curvature = self.curvature(&spread);
         let mean = self.mean_gradient(&spread, &curvature);
@@ -126,12 +145,33 @@ impl Naive {
         self.point()
     }
 
-    pub fn point(&self) -> Vec<f64> {
+    /// How many believed answers a user has given.
+    pub fn times_asked(&self, user: usize) -> usize {
+        self.answers.iter().filter(|answer| answer.user == user).count()
+    }
+
+    fn point(&self) -> Vec<f64> {
         self.start.iter().zip(self.x.iter()).map(|(start, x)| start + x).collect()
     }
 
-    fn record(&mut self, user: usize, gradient: &[f64]) {
-        let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
+    /// Five times longer than every last answer, and uphill from where the model was anchored.
+    fn is_far_off(&self, user: usize, way: &Vector, g: &Vector) -> bool {
+        let longest = self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
+        self.set_aside[user] < 4 && dot(way, g) > 0.0 && g.norm_l2() > 5.0 * longest
+    }
+
+    /// A repeated answer that is four times longer than every first one doubles all curvature; others let that wear off.
+    fn be_cautious(&mut self, user: usize, g: &Vector) {
+        if self.answers.iter().all(|answer| answer.user != user) {
+            return;
+        }
+        let first = |user| self.answers.iter().find(|answer| answer.user == user);
+        let firsts = (0..self.sizes.len()).filter_map(first);
+        let longest = firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
+        self.caution = if g.norm_l2() > 4.0 * longest { 2.0 * self.caution } else { (0.95 * self.caution).max(1.0) };
+    }
+
+    fn record(&mut self, user: usize, g: Vector) {
         let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
         match before.as_slice() {
             [] => {
@@ -256,15 +296,13 @@ impl Naive {
         let within: Vec<f64> =
             values.iter().map(|value| value.max((typical / 5.0).max(floor)).min(most.max(typical))).collect();
         let h = compose(&vectors, within.iter().copied());
-        Curvature { typical, shared: t * h * t, smallest: within[0] }
+        Curvature { typical, shared: t * h * t, values: within, vectors }
     }
 
-    /// `o_i − g_i − B (x − x_i)`, the way there being `x − x_i`: what a user's own curvature adds.
+    /// `(y_i − B u_i) u_iᵀ (x − x_i)`: what a user's own curvature adds on the way.
     fn own_change(&self, user: usize, b: &Matrix, way: &Vector) -> Vector {
-        self.last_secant(user).map_or_else(
-            || Col::zeros(self.dim()),
-            |secant| scaled(dot(&secant.u, way), &(&secant.y - b * &secant.u)),
-        )
+        self.last_secant(user)
+            .map_or_else(|| Col::zeros(self.dim()), |secant| scaled(dot(&secant.u, way), &(&secant.y - b * &secant.u)))
     }
 
     /// `r_i²`.
@@ -273,7 +311,7 @@ impl Naive {
         dot(way, way) - along * along
     }
 
-    /// Step 3, at the weighted mean of the points.
+    /// Step 3: own curvature carries to the current point, and shared curvature from there to the weighted mean of the points.
     fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
         let b = &curvature.shared;
         let c = self.covariance(b);
@@ -295,9 +333,8 @@ impl Naive {
         }
         let mut gradient = Col::zeros(self.dim());
         for (answer, weight) in answers.iter().zip(&weights) {
-            let way = &at - &answer.x;
-            let carried = &answer.g + b * &way + self.own_change(answer.user, b, &way);
-            gradient += scaled(weight / total, &carried);
+            let (shared, own) = (b * (&at - &answer.x), self.own_change(answer.user, b, &(&self.x - &answer.x)));
+            gradient += scaled(weight / total, &(&answer.g + shared + own));
         }
 
         let spent: f64 = weights.iter().zip(&error).map(|(weight, error)| weight * weight * (1.0 + error)).sum();
@@ -323,16 +360,27 @@ impl Naive {
         b + scaled_matrix(0.5 / self.sums().k, &(&own + own.transpose()))
     }
 
+    /// `l`, without caution, and `U`.
+    fn step_curvature(&self, spread: &Spread, curvature: &Curvature) -> (Vec<f64>, Matrix) {
+        if self.secants.is_empty() {
+            // The same matrix as H, but where its eigenvalues were moved to a bound they are equal, and U could be anything.
+            return (curvature.values.clone(), curvature.vectors.clone());
+        }
+        let t_inverse = &spread.t_inverse;
+        let (values, vectors) = eigen(&(t_inverse * self.mean_curvature(&curvature.shared) * t_inverse));
+        (values.iter().map(|value| value.max(curvature.values[0])).collect(), vectors)
+    }
+
     /// How it moves.
     fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
         let Spread { t, t_inverse, .. } = spread;
         let dim = self.dim() as f64;
-        let (values, u) = eigen(&(t_inverse * self.mean_curvature(&curvature.shared) * t_inverse));
-        let l: Vec<f64> = values.iter().map(|value| self.caution * value.max(curvature.smallest)).collect();
+        let (values, u) = self.step_curvature(spread, curvature);
+        let l: Vec<f64> = values.iter().map(|value| self.caution * value).collect();
         let w = t_inverse * &u;
-        let (place, pull, error) = (u.transpose() * t * &mean.at, w.transpose() * &mean.gradient, {
-            w.transpose() * &mean.c * &w
-        });
+        let place = u.transpose() * t * &mean.at;
+        let pull = w.transpose() * &mean.gradient;
+        let error = w.transpose() * &mean.c * &w;
         let z = Col::from_fn(self.dim(), |j| place[j] - pull[j] / l[j]);
         let v: Vec<f64> = (0..self.dim()).map(|j| 0.5 * error[(j, j)] * mean.unsure / l[j]).collect();
         let energy = 0.5 * (0..self.dim()).map(|j| l[j] * z[j] * z[j]).sum::<f64>();
@@ -341,28 +389,33 @@ impl Naive {
         let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
         self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
         self.x = self.within_trust_region(target, mean);
+        self.anchor = Some(mean.at.clone());
     }
 
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
-        let farthest =
-            self.last_answers().iter().map(|answer| (&answer.x - &mean.at).norm_l2()).fold(0.0, f64::max);
-        let radius = (2.0 * farthest).max(mean.gradient.norm_l2() / self.mean_smoothness);
+        let farthest = self.last_answers().iter().map(|answer| (&answer.x - &mean.at).norm_l2()).fold(0.0, f64::max);
+        let radius = (2.0 * farthest).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach);
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
     }
 
-    /// Whom to ask once everybody was asked: each user's squared distance by cost, of those who may be asked.
-    pub fn scores(&self, costs: &[f64]) -> Vec<Option<f64>> {
+    /// Whom to ask at a point once everybody was asked: each user's squared distance by cost, of those who may be asked; none
+    /// before that.
+    pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
         let answers = self.last_answers();
+        if answers.len() < self.sizes.len() {
+            return None;
+        }
+        let here = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
         let mut times: Vec<usize> = answers.iter().map(|answer| answer.time).collect();
         times.sort_unstable();
         let median = times[(times.len() - 1) / 2];
         let score = |answer: &&Answer| {
-            let way = &self.x - &answer.x;
+            let way = &here - &answer.x;
             (answer.time <= median).then(|| dot(&way, &way) / costs[answer.user])
         };
-        answers.iter().map(score).collect()
+        Some(answers.iter().map(score).collect())
     }
 }
 
@@ -397,9 +450,14 @@ fn trace(a: &Matrix) -> f64 {
     (0..a.nrows()).map(|row| a[(row, row)]).sum()
 }
 
-/// Eigenvalues, the smallest first, and eigenvectors, of the symmetric part.
+/// Eigenvalues, the smallest first, and eigenvectors, of the symmetric part; the axes where all eigenvalues are equal.
 fn eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
-    let symmetric = Mat::from_fn(a.nrows(), a.ncols(), |row, column| 0.5 * (a[(row, column)] + a[(column, row)]));
+    let dim = a.nrows();
+    let symmetric = Mat::from_fn(dim, dim, |row, column| 0.5 * (a[(row, column)] + a[(column, row)]));
+    let mean = trace(&symmetric) / dim as f64;
+    if (&symmetric - identity(dim, mean)).norm_max() <= 1e-13 * mean.abs() {
+        return (vec![mean; dim], Mat::identity(dim, dim));
+    }
     let eigen = symmetric.self_adjoint_eigen(Side::Lower).unwrap();
     (eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned())
 }
