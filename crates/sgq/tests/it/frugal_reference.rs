@@ -99,7 +99,7 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
             None => assert_eq!(naive.times_asked(query.user), 0, "{place}: not everybody was asked"),
             Some(scores) => {
                 let most = scores.iter().flatten().copied().fold(0.0, f64::max);
-                let score = scores[query.user].unwrap_or_else(|| panic!("{place}: {} was asked lately", query.user));
+                let score = scores[query.user].expect("a user of the less recently asked half");
                 assert!(score >= most * (1.0 - 1e-12), "{place}: {score} and not {most}");
             }
         }
