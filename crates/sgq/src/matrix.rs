@@ -191,8 +191,8 @@ impl Square {
         for k in 0..n.saturating_sub(2) {
             // A reflection that leaves one number below the diagonal of column k.
             let mut mirror = vec![0.0; n];
-            for row in k + 1..n {
-                mirror[row] = self.at(row, k);
+            for (row, value) in mirror.iter_mut().enumerate().skip(k + 1) {
+                *value = self.at(row, k);
             }
             let length = kernel::norm(&mirror);
             if length == 0.0 {

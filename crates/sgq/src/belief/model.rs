@@ -179,7 +179,8 @@ impl Model {
 
     /// How far a user's last answer is from a point, squared; and when it was.
     pub fn staleness(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
-        self.answers.get(user).map(|answer| (kernel::distance_squared(&answer.point, point), answer.when))
+        let size = self.sizes[user];
+        self.answers.get(user).map(|answer| (size * size * kernel::distance_squared(&answer.point, point), answer.when))
     }
 
     /// A user's last gradient, and the mean of everybody's.

@@ -5,6 +5,8 @@
 mod catalogue;
 mod competitor_reference;
 mod competitors;
+mod frugal;
+mod frugal_reference;
 mod lazy;
 mod linear;
 mod naive;

@@ -310,6 +310,7 @@ impl Dense {
         let dim = self.start.len();
         let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut weights = Vec::with_capacity(view.answers.count());
         let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
@@ -320,8 +321,12 @@ impl Dense {
             told += size * weight;
             kernel::add_scaled(&mut anchor, weight, &answer.point);
             kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
+            weights.push(weight);
+        }
+        anchor.iter_mut().for_each(|value| *value /= total);
+        for ((_, answer), weight) in view.answers.iter().zip(&weights) {
             if let Some(secant) = &answer.secant {
-                let way = weight * secant.along(&answer.point, view.point);
+                let way = weight * secant.along(&answer.point, &anchor);
                 kernel::add_scaled(&mut along_changes, way, &secant.change);
                 kernel::add_scaled(&mut along_directions, way, &secant.direction);
             }
@@ -330,9 +335,7 @@ impl Dense {
         for (k, gradient) in gradient.iter_mut().enumerate() {
             *gradient = (*gradient + along_changes[k] - explained[k]) / total;
         }
-        for (anchor, start) in anchor.iter_mut().zip(&self.start) {
-            *anchor = *anchor / total - start;
-        }
+        kernel::add_scaled(&mut anchor, -1.0, &self.start);
         let effective = total * total / squares;
         let unsure = unsure(view, total, told, effective);
         Estimate { anchor, gradient, unsure }

@@ -152,6 +152,7 @@ impl Isotropic {
         let spread = spread.max(TINY);
         let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut weights = Vec::with_capacity(view.answers.count());
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
             let carried = own_curvature * answer.unexplained(view.point);
@@ -161,14 +162,17 @@ impl Isotropic {
             told += size * weight;
             kernel::add_scaled(&mut anchor, weight, &answer.point);
             kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
+            weights.push(weight);
+        }
+        anchor.iter_mut().for_each(|value| *value /= total);
+        for ((_, answer), weight) in view.answers.iter().zip(&weights) {
             if let Some(secant) = &answer.secant {
-                let way = weight * secant.along(&answer.point, view.point);
+                let way = weight * secant.along(&answer.point, &anchor);
                 kernel::add_scaled(&mut gradient, way, &secant.change);
                 kernel::add_scaled(&mut gradient, -way * self.typical, &secant.direction);
             }
         }
         gradient.iter_mut().for_each(|value| *value /= total);
-        anchor.iter_mut().for_each(|value| *value /= total);
         let effective = total * total / squares;
         let unsure = unsure(view, total, told, effective);
         let newton: Vec<f64> = (0..dim).map(|k| anchor[k] - self.start[k] - gradient[k] / bend).collect();

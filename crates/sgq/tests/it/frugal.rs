@@ -1,0 +1,278 @@
+//! Frugal where it is not compared step by step: unknown smoothness, many parameters, failures of the model, and odd users.
+
+use sgq::{
+    Oracle as _, Problem, Random, Session, Settings, Sight,
+    belief::Model,
+    choice::Informative,
+    method,
+    problem::{Custom, Loss, Quadratic, Regression, Rows},
+    update::ToMinimiser,
+};
+
+type Frugal = Session<'static, Model, Informative, ToMinimiser>;
+
+fn open(settings: Settings) -> Frugal {
+    Session::new(method::frugal(), settings).unwrap()
+}
+
+/// Asks once; returns who was asked, and where.
+#[track_caller]
+fn advance(session: &mut Frugal, problem: &dyn Problem) -> (usize, Vec<f64>) {
+    let query = session.ask().unwrap().expect("no stop condition is set");
+    let mut gradient = vec![0.0; problem.dim()];
+    problem.gradient(query.user, &query.point, &mut gradient);
+    session.tell(query.ticket, &gradient).unwrap();
+    assert!(session.point().iter().all(|x| x.is_finite()), "{:?}", session.point());
+    assert_eq!(session.stop_reason(), None);
+    (query.user, query.point.to_vec())
+}
+
+/// `‖∇f(x)‖`.
+fn slope(problem: &dyn Problem, x: &[f64]) -> f64 {
+    let (mut mean, mut gradient) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+    for user in 0..problem.users() {
+        problem.gradient(user, x, &mut gradient);
+        mean.iter_mut().zip(&gradient).for_each(|(mean, value)| *mean += value / problem.users() as f64);
+    }
+    norm(&mean)
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Curvatures from ½ to 3/2 and centers from −2 to 2.
+fn quadratic(users: usize, dim: usize, seed: u64) -> Quadratic {
+    let mut random = Random::new(seed, "frugal quadratic");
+    let mut table = |low: f64, high: f64| -> Vec<Vec<f64>> {
+        (0..users).map(|_| (0..dim).map(|_| low + (high - low) * random.unit()).collect()).collect()
+    };
+    Quadratic::diagonal(&table(0.5, 1.5), &table(-2.0, 2.0)).unwrap()
+}
+
+/// A problem of which only gradients are asked, each coordinate's a function of user, coordinate and value.
+fn from_slopes(users: usize, dim: usize, slope: impl Fn(usize, usize, f64) -> f64 + Sync) -> impl Problem {
+    Custom::new(
+        users,
+        dim,
+        |_, _| 0.0,
+        move |user, x: &[f64], gradient: &mut [f64]| {
+            gradient.iter_mut().zip(x).enumerate().for_each(|(k, (value, x))| *value = slope(user, k, *x));
+        },
+    )
+}
+
+#[test]
+fn without_smoothness_the_first_user_is_asked_twice() {
+    for seed in 0..10 {
+        let problem = quadratic(12, 4, seed);
+        let start = vec![3.0, -3.0, 3.0, 0.0];
+        let mut session = open(Settings::new(start.clone(), 12).seed(seed));
+        let (first, at) = advance(&mut session, &problem);
+        assert_eq!(at, start);
+        let (second, at) = advance(&mut session, &problem);
+        assert_eq!(second, first);
+        // A little way down the first gradient.
+        let (mut gradient, mut way) = (vec![0.0; 4], at);
+        problem.gradient(first, &start, &mut gradient);
+        way.iter_mut().zip(&start).for_each(|(way, start)| *way -= start);
+        let along: f64 = way.iter().zip(&gradient).map(|(way, gradient)| way * gradient).sum();
+        let little = 1e-4 * (1.0 + norm(&start));
+        assert!((norm(&way) / little - 1.0).abs() < 1e-9);
+        assert!((along / (norm(&gradient) * little) + 1.0).abs() < 1e-9);
+        assert_ne!(advance(&mut session, &problem).0, first);
+        (0..117).for_each(|_| _ = advance(&mut session, &problem));
+        let gap = problem.gap(session.point()).unwrap() / problem.gap(&start).unwrap();
+        assert!(gap < 1e-10, "{gap:e} with seed {seed}");
+    }
+}
+
+#[test]
+#[ignore = "asks the same user for ever: a zero gradient leaves nowhere to go for the second answer"]
+fn without_smoothness_a_first_gradient_of_zero_does_not_stop_it() {
+    let problem = from_slopes(5, 2, |user, _, x| if user < 3 { 0.0 } else { x - user as f64 });
+    for seed in 0..10 {
+        let mut session = open(Settings::new(vec![10.0; 2], 5).seed(seed));
+        (0..100).for_each(|_| _ = advance(&mut session, &problem));
+        assert!(slope(&problem, session.point()) < 1e-6, "seed {seed}");
+    }
+}
+
+#[test]
+#[ignore = "does not move: no curvature in the first secant makes L zero, and β₀ with it"]
+fn without_smoothness_a_first_user_without_curvature_does_not_stop_it() {
+    let problem = from_slopes(5, 2, |user, k, x| (x - (user + k) as f64).clamp(-1.0, 1.0));
+    for seed in 0..10 {
+        let mut session = open(Settings::new(vec![10.0; 2], 5).seed(seed));
+        (0..200).for_each(|_| _ = advance(&mut session, &problem));
+        assert!(slope(&problem, session.point()) < 1e-3, "seed {seed}");
+    }
+}
+
+/// Beyond 256 parameters curvature is one number.
+#[test]
+fn many_parameters() {
+    for dim in [256, 257, 400] {
+        let problem = quadratic(10, dim, 1);
+        let start = vec![3.0; dim];
+        let mut session = open(Settings::for_problem(start.clone(), &problem));
+        let queries = if dim > 256 { 200 } else { 15 };
+        (0..queries).for_each(|_| _ = advance(&mut session, &problem));
+        let gap = problem.gap(session.point()).unwrap() / problem.gap(&start).unwrap();
+        assert!(gap < if dim > 256 { 1e-12 } else { 1e-2 }, "{gap:e} with {dim} parameters");
+    }
+}
+
+#[test]
+fn a_restored_session_goes_on_bit_for_bit() {
+    let problem = logistic(9, 3, 7);
+    for settings in [
+        Settings::for_problem(vec![0.5; 3], &problem).costs((1..10).map(f64::from).collect()),
+        Settings::new(vec![0.5; 3], 9),
+    ] {
+        let mut session = open(settings.seed(3));
+        let mut restored: Vec<Frugal> = Vec::new();
+        for _ in 0..40 {
+            let bytes = session.snapshot().unwrap();
+            restored.push(Session::restore(method::frugal(), &bytes, Sight::Blind).unwrap());
+            let asked = advance(&mut session, &problem);
+            for other in &mut restored {
+                assert_eq!(advance(other, &problem), asked);
+                assert_eq!(other.point(), session.point());
+            }
+        }
+        assert_eq!(restored.last().unwrap().snapshot().unwrap(), session.snapshot().unwrap());
+    }
+}
+
+fn logistic(users: usize, dim: usize, seed: u64) -> Regression {
+    random_regression(Loss::Logistic, users, dim, 2.0, &mut Random::new(seed, "frugal logistic"))
+}
+
+/// Users with 2 to 6 rows, whose features differ in size.
+fn random_regression(loss: Loss, users: usize, dim: usize, size: f64, random: &mut Random) -> Regression {
+    let (mut values, mut targets, mut blocks) = (Vec::new(), Vec::new(), vec![0]);
+    for _ in 0..users {
+        let size = size * (0.3 + random.unit());
+        for _ in 0..2 + random.index(5) {
+            values.extend((0..dim).map(|_| size * (2.0 * random.unit() - 1.0)));
+            targets.push(match loss {
+                Loss::Logistic => [-1.0, 1.0][random.index(2)],
+                Loss::Poisson => random.index(9) as f64,
+                _ => 4.0 * random.unit() - 2.0,
+            });
+        }
+        blocks.push(targets.len());
+    }
+    Regression::new(Rows::Dense { dim, values }, targets, &blocks, loss, 0.02).unwrap()
+}
+
+/// `e^x` soon grows past what the model believes: some answers are set aside, and still all is well.
+#[test]
+fn answers_set_aside_are_paid_for_and_asked_again() {
+    let mut set_aside = 0;
+    for seed in 0..20 {
+        let mut random = Random::new(seed, "frugal Poisson");
+        let problem = random_regression(Loss::Poisson, 10, 2, 2.5, &mut random);
+        let start = vec![-1.0, 1.0];
+        let mut session = open(Settings::for_problem(start.clone(), &problem).seed(seed));
+        let mut waiting: Vec<usize> = Vec::new();
+        for query in 1..=400 {
+            let (user, _) = advance(&mut session, &problem);
+            assert_eq!(session.queries(), query);
+            waiting.retain(|who| *who != user);
+            if let Some(who) = session.belief().set_aside_last() {
+                assert_eq!(who, user);
+                waiting.push(who);
+                set_aside += 1;
+            }
+        }
+        assert!(waiting.is_empty(), "{waiting:?} are not asked again with seed {seed}");
+        let gap = problem.gap(session.point()).unwrap() / problem.gap(&start).unwrap();
+        assert!(gap < 1e-12, "{gap:e} with seed {seed}");
+    }
+    assert!(set_aside >= 5, "{set_aside}");
+}
+
+/// Where there is a minimum it is found; nothing breaks where there is none, or where all are there already.
+#[test]
+fn odd_users() {
+    let nothing = from_slopes(4, 2, |_, _, _| 0.0);
+    let linear = from_slopes(3, 2, |user, _, _| user as f64);
+    let single = from_slopes(1, 2, |_, k, x| (1.0 + k as f64) * (x - 1.0));
+    let two = from_slopes(2, 1, |user, _, x| x - user as f64);
+    let alike = from_slopes(6, 3, |_, k, x| (1.0 + k as f64) * (x + 2.0));
+    let some_idle = from_slopes(5, 2, |user, _, x| if user < 2 { 0.0 } else { x - user as f64 });
+    let problems: [(&dyn Problem, bool); 6] =
+        [(&nothing, true), (&linear, false), (&single, true), (&two, true), (&alike, true), (&some_idle, true)];
+    for (number, (problem, has_minimum)) in problems.into_iter().enumerate() {
+        let users = problem.users();
+        for start in [0.0, 1.0, 100.0] {
+            let start = vec![start; problem.dim()];
+            for settings in [
+                Settings::new(start.clone(), users).smoothness(vec![3.0; users]),
+                Settings::new(start.clone(), users).smoothness((0..users).map(|user| 3.0 + user as f64).collect()),
+            ] {
+                let mut session = open(settings);
+                (0..200).for_each(|_| _ = advance(&mut session, problem));
+                let slope = slope(problem, session.point());
+                assert!(slope < 1e-10 || !has_minimum, "{slope:e} in problem {number} from {start:?}");
+            }
+            let mut without = open(Settings::new(start, users));
+            (0..200).for_each(|_| _ = advance(&mut without, problem));
+        }
+    }
+}
+
+#[test]
+fn random_regressions() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed, "frugal regressions");
+        let loss = [Loss::Squares, Loss::Logistic, Loss::Huber { delta: 0.7 }][random.index(3)];
+        let (users, dim) = (1 + random.index(25), 1 + random.index(8));
+        let problem = random_regression(loss, users, dim, 1.0, &mut random);
+        let start: Vec<f64> = (0..dim).map(|_| 6.0 * random.unit() - 3.0).collect();
+        let gap = |session: &Frugal| problem.gap(session.point()).unwrap() / problem.gap(&start).unwrap();
+        for (settings, small) in
+            [(Settings::for_problem(start.clone(), &problem), 1e-2), (Settings::new(start.clone(), users), 0.2)]
+        {
+            let mut session = open(settings.seed(seed));
+            for query in 0..12 * users {
+                advance(&mut session, &problem);
+                // The first steps rest on a few users, and can well lead uphill.
+                assert!(gap(&session) < 1e3, "{:e} in problem {seed}, query {query}", gap(&session));
+            }
+            assert!(gap(&session) < small, "{:e} in problem {seed}: {loss:?}, {users} users, {dim}", gap(&session));
+        }
+    }
+}
+
+/// Steep where they are curved at all: what the model sees of such users does not hold a step further on.
+#[test]
+fn where_the_model_fails_saga_takes_over() {
+    for steepness in [10.0, 100.0] {
+        for seed in 0..3 {
+            let problem = from_slopes(7, 3, |user, k, x| {
+                let way = x - ((user * 7 + k * 3) % 11) as f64 + 5.0;
+                0.01 * way + (steepness * way).tanh()
+            });
+            let smoothness = vec![steepness + 0.01; 7];
+            let mut session = open(Settings::new(vec![8.0; 3], 7).smoothness(smoothness).seed(seed));
+            let target = 1e-6 * slope(&problem, session.point());
+            let (mut by_saga, mut model_again) = (0, false);
+            while slope(&problem, session.point()) > target {
+                let (_, asked_at) = advance(&mut session, &problem);
+                let by_this = session.belief().fallen_back();
+                model_again |= by_saga > 0 && !by_this;
+                if by_this {
+                    by_saga += 1;
+                    // `1/(3 L_max)` times three gradients, of which none is longer than 2√3.
+                    let moved: Vec<f64> = session.point().iter().zip(&asked_at).map(|(x, y)| x - y).collect();
+                    assert!(norm(&moved) <= 3.0 * 2.0 * 3f64.sqrt() / (3.0 * steepness), "{moved:?}");
+                }
+                assert!(session.queries() < 5_000, "steepness {steepness}, seed {seed}");
+            }
+            assert!(by_saga >= 7 && model_again, "steepness {steepness}, seed {seed}: {by_saga} by SAGA");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Frugal against a naive version of it, written from docs/frugal.md: the same answers, whom it asks and where it goes.
+
+mod naive;
+
+use sgq::{
+    Problem, Random, Session, Settings, method,
+    problem::{Loss, Quadratic, Regression, Rows},
+};
+
+use naive::Naive;
+
+struct Case {
+    name: String,
+    problem: Box<dyn Problem>,
+    start: Vec<f64>,
+    costs: Option<Vec<f64>>,
+    seed: u64,
+}
+
+/// Users with 3 to 8 rows each, of features whose sizes differ from user to user.
+fn regression(loss: Loss, users: usize, dim: usize, seed: u64) -> Regression {
+    let mut random = Random::new(seed, "frugal reference");
+    let (mut values, mut targets, mut blocks) = (Vec::new(), Vec::new(), vec![0]);
+    for _ in 0..users {
+        let (size, own) = (0.5 + 1.5 * random.unit(), random.unit() - 0.5);
+        for _ in 0..3 + random.index(6) {
+            let row: Vec<f64> = (0..dim).map(|_| size * (2.0 * random.unit() - 1.0)).collect();
+            let z = row.iter().sum::<f64>() + own + random.unit() - 0.5;
+            values.extend(row);
+            targets.push(match loss {
+                Loss::Logistic => {
+                    if z > 0.0 {
+                        1.0
+                    } else {
+                        -1.0
+                    }
+                }
+                _ => z,
+            });
+        }
+        blocks.push(targets.len());
+    }
+    Regression::new(Rows::Dense { dim, values }, targets, &blocks, loss, 0.05).unwrap()
+}
+
+/// `‖x − b_i‖²`, all users alike but for their centers.
+fn equal_curvatures(users: usize, dim: usize, seed: u64) -> Quadratic {
+    let mut random = Random::new(seed, "frugal reference");
+    let centers: Vec<Vec<f64>> = (0..users).map(|_| (0..dim).map(|_| 4.0 * random.unit() - 2.0).collect()).collect();
+    Quadratic::diagonal(&vec![vec![1.0; dim]; users], &centers).unwrap()
+}
+
+fn cases(dim: usize) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for seed in 0..12 {
+        let users = 8 + (5 * seed as usize) % 13;
+        let problems: [(&str, Box<dyn Problem>); 3] = [
+            ("squares", Box::new(regression(Loss::Squares, users, dim, seed))),
+            ("logistic", Box::new(regression(Loss::Logistic, users, dim, seed))),
+            ("quadratic", Box::new(equal_curvatures(users, dim, seed))),
+        ];
+        let mut random = Random::new(seed, "frugal start");
+        let start: Vec<f64> = (0..dim).map(|_| 2.0 * random.unit() - 1.0).collect();
+        let costs = (seed % 2 == 1).then(|| (0..users).map(|_| 0.5 + 2.0 * random.unit()).collect());
+        for (kind, problem) in problems {
+            let name = format!("{kind}, n = {users}, d = {dim}, seed {seed}");
+            cases.push(Case { name, problem, start: start.clone(), costs: costs.clone(), seed });
+        }
+    }
+    cases
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+/// One answer: how far the two are apart after it, how far the method moved, and how often everybody was asked before.
+struct Step {
+    apart: f64,
+    moved: f64,
+    asked_at_least: usize,
+}
+
+fn run(case: &Case, passes: usize) -> Vec<Step> {
+    let users = case.problem.users();
+    let mut settings = Settings::for_problem(case.start.clone(), &*case.problem).seed(case.seed);
+    if let Some(costs) = &case.costs {
+        settings = settings.costs(costs.clone());
+    }
+    let costs = case.costs.clone().unwrap_or_else(|| vec![1.0; users]);
+    let mut session = Session::new(method::frugal(), settings).unwrap();
+    let mut naive = Naive::new(&case.start, case.problem.smoothness().unwrap());
+    let mut gradient = vec![0.0; case.problem.dim()];
+    let mut steps = Vec::new();
+    while steps.len() < passes * users {
+        let query = session.ask().unwrap().unwrap();
+        let place = format!("{}, query {}", case.name, steps.len());
+        match naive.scores(&query.point, &costs) {
+            None => assert_eq!(naive.times_asked(query.user), 0, "{place}: not everybody was asked"),
+            Some(scores) => {
+                let most = scores.iter().flatten().copied().fold(0.0, f64::max);
+                let score = scores[query.user].expect("a user of the less recently asked half");
+                assert!(score >= most * (1.0 - 1e-12), "{place}: {score} and not {most}");
+            }
+        }
+        let asked_at_least = (0..users).map(|user| naive.times_asked(user)).min().unwrap();
+        case.problem.gradient(query.user, &query.point, &mut gradient);
+        session.tell(query.ticket, &gradient).unwrap();
+        let next = naive.answer(query.user, &query.point, &gradient);
+        let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
+        steps.push(Step { apart, moved, asked_at_least });
+    }
+    steps
+}
+
+/// To 1e-12 of the longest move, and to 1e-8 of each that is not a millionth of it: rounding grows as the points come together.
+fn agree(case: &Case, steps: &[Step], compared: impl Fn(usize) -> bool) {
+    let longest = steps.iter().map(|step| step.moved).fold(0.0, f64::max);
+    for (number, Step { apart, moved, .. }) in steps.iter().enumerate().filter(|(number, _)| compared(*number)) {
+        let place = format!("{}, query {number}: {apart:e} apart after {moved:e}", case.name);
+        assert!(*apart <= 1e-12 * longest, "{place}");
+        assert!(*apart <= 1e-8 * moved || *moved < 1e-6 * longest, "{place}");
+    }
+}
+
+#[test]
+fn each_point_with_few_parameters() {
+    for case in [1, 2].into_iter().flat_map(cases) {
+        agree(&case, &run(&case, 3), |_| true);
+    }
+}
+
+/// While fewer directions were seen than there are, some eigenvalues of `H` are equal, and how much a step is shrunk depends on
+/// which of their eigenvectors rounding picks. That is over once `S_F` is, which remembers it, and `B` has forgotten it.
+#[test]
+fn each_point_with_more_parameters() {
+    for case in cases(5) {
+        let steps = run(&case, 5);
+        let settled = 15 + steps.iter().position(|step| step.asked_at_least > 1).unwrap();
+        assert!(settled + case.problem.users() / 2 < steps.len(), "{}: compare for longer", case.name);
+        agree(&case, &steps, |number| number == 0 || number >= settled);
+    }
+}
+
+/// The first one is drawn in proportion to `s_i / √c_i`.
+#[test]
+fn larger_and_cheaper_users_come_first() {
+    const DRAWS: u64 = 20_000;
+    let (smoothness, costs) = ([1.0, 4.0, 16.0, 1.0], [1.0, 1.0, 4.0, 0.25]);
+    let mut times = [0.0; 4];
+    for seed in 0..DRAWS {
+        let settings = Settings::new(vec![0.0], 4).smoothness(smoothness.to_vec()).costs(costs.to_vec()).seed(seed);
+        let mut session = Session::new(method::frugal(), settings).unwrap();
+        times[session.ask().unwrap().unwrap().user] += 1.0 / DRAWS as f64;
+    }
+    for (part, expected) in times.iter().zip([1.0, 2.0, 2.0, 2.0]) {
+        // Four standard deviations.
+        assert!((part - expected / 7.0).abs() < 4.0 * (0.25 / DRAWS as f64).sqrt(), "{times:?}");
+    }
+}

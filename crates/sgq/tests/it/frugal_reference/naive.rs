@@ -1,0 +1,472 @@
+//! Frugal as docs/frugal.md has it, one function an equation: all sums anew with each answer, over lists of what was answered.
+
+use faer::{Col, Mat, Scale, Side};
+
+type Vector = Col<f64>;
+type Matrix = Mat<f64>;
+
+/// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
+struct Answer {
+    user: usize,
+    x: Vector,
+    g: Vector,
+    time: usize,
+}
+
+/// How a user's gradient changed between two answers, for each unit of the way.
+struct Secant {
+    user: usize,
+    u: Vector,
+    y: Vector,
+}
+
+/// `K`, `a`, `m`, `S_xx`, `S_gx` and `S_gg`.
+struct Sums {
+    k: f64,
+    xx: Matrix,
+    gx: Matrix,
+    gg: Matrix,
+}
+
+/// `Q`, `Y`, `Z` and `ν`.
+struct SecantSums {
+    q: Matrix,
+    y: Matrix,
+    z: Matrix,
+    number: f64,
+}
+
+/// What step 1 finds.
+struct Spread {
+    r: Matrix,
+    t: Matrix,
+    t_inverse: Matrix,
+    sigma2: f64,
+    h2: f64,
+}
+
+/// What step 2 finds: `β`, `B`, the eigenvalues of `H` within their bounds, and its eigenvectors.
+struct Curvature {
+    typical: f64,
+    shared: Matrix,
+    values: Vec<f64>,
+    vectors: Matrix,
+}
+
+/// What step 3 finds.
+struct MeanGradient {
+    at: Vector,
+    gradient: Vector,
+    unsure: f64,
+    c: Matrix,
+}
+
+pub struct Naive {
+    start: Vec<f64>,
+    sizes: Vec<f64>,
+    mean_smoothness: f64,
+    answers: Vec<Answer>,
+    secants: Vec<Secant>,
+    /// `β` and `B` of the answer before.
+    typical: f64,
+    shared: Matrix,
+    /// `F` of the last move, `S_F`, and how many users are in it.
+    last_move: Matrix,
+    first_moves: Matrix,
+    in_first_moves: f64,
+    caution: f64,
+    /// `a_w`, none before the first answer; how far from it the next point may be at most; how often each was set aside.
+    anchor: Option<Vector>,
+    reach: f64,
+    set_aside: Vec<usize>,
+    x: Vector,
+}
+
+impl Naive {
+    pub fn new(start: &[f64], smoothness: &[f64]) -> Self {
+        let (users, dim) = (smoothness.len() as f64, start.len());
+        let mean_smoothness = smoothness.iter().sum::<f64>() / users;
+        let mean_root = smoothness.iter().map(|each| each.sqrt()).sum::<f64>() / users;
+        let typical = prior_curvature(dim, mean_smoothness);
+        Self {
+            start: start.to_vec(),
+            sizes: smoothness.iter().map(|each| each.sqrt() / mean_root).collect(),
+            mean_smoothness,
+            answers: Vec::new(),
+            secants: Vec::new(),
+            typical,
+            shared: identity(dim, typical),
+            last_move: identity(dim, 0.0),
+            first_moves: identity(dim, 0.0),
+            in_first_moves: 0.0,
+            caution: 1.0,
+            anchor: None,
+            reach: f64::INFINITY,
+            set_aside: vec![0; smoothness.len()],
+            x: Col::zeros(dim),
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.start.len()
+    }
+
+    /// Everybody's last answer, of those who were asked.
+    fn last_answers(&self) -> Vec<&Answer> {
+        (0..self.sizes.len()).filter_map(|user| self.answers.iter().rfind(|answer| answer.user == user)).collect()
+    }
+
+    fn last_secant(&self, user: usize) -> Option<&Secant> {
+        self.secants.iter().rfind(|secant| secant.user == user)
+    }
+
+    /// Takes an answer at a point; returns the next point.
+    pub fn answer(&mut self, user: usize, point: &[f64], gradient: &[f64]) -> Vec<f64> {
+        self.x = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
+        let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
+        if let Some(anchor) = self.anchor.clone() {
+            let way = &self.x - &anchor;
+            if self.is_far_off(user, &way, &g) {
+                self.set_aside[user] += 1;
+                self.reach = 0.5 * way.norm_l2();
+                self.x = anchor + scaled(0.5, &way);
+                return self.point();
+            }
+            self.reach = (1.5 * self.reach).max(2.0 * way.norm_l2());
+        }
+        self.be_cautious(user, &g);
+        self.record(user, g);
+        let spread = self.spread();
+        let curvature = self.curvature(&spread);
+        let mean = self.mean_gradient(&spread, &curvature);
+        self.typical = curvature.typical;
+        self.shared = curvature.shared.clone();
+        self.go(&spread, &curvature, &mean);
+        self.point()
+    }
+
+    /// How many believed answers a user has given.
+    pub fn times_asked(&self, user: usize) -> usize {
+        self.answers.iter().filter(|answer| answer.user == user).count()
+    }
+
+    fn point(&self) -> Vec<f64> {
+        self.start.iter().zip(self.x.iter()).map(|(start, x)| start + x).collect()
+    }
+
+    /// Five times longer than every last answer, and uphill from where the model was anchored.
+    fn is_far_off(&self, user: usize, way: &Vector, g: &Vector) -> bool {
+        let longest = self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
+        self.set_aside[user] < 4 && dot(way, g) > 0.0 && g.norm_l2() > 5.0 * longest
+    }
+
+    /// A repeated answer that is four times longer than every first one doubles all curvature; others let that wear off.
+    fn be_cautious(&mut self, user: usize, g: &Vector) {
+        if self.answers.iter().all(|answer| answer.user != user) {
+            return;
+        }
+        let first = |user| self.answers.iter().find(|answer| answer.user == user);
+        let firsts = (0..self.sizes.len()).filter_map(first);
+        let longest = firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
+        self.caution = if g.norm_l2() > 4.0 * longest { 2.0 * self.caution } else { (0.95 * self.caution).max(1.0) };
+    }
+
+    fn record(&mut self, user: usize, g: Vector) {
+        let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
+        match before.as_slice() {
+            [] => {
+                self.first_moves += &self.last_move;
+                self.in_first_moves += 1.0;
+            }
+            [.., last] => {
+                let way = &self.x - &last.x;
+                let length = way.norm_l2();
+                let secant = Secant { user, u: scaled(1.0 / length, &way), y: scaled(1.0 / length, &(&g - &last.g)) };
+                if before.len() == 1 {
+                    self.first_moves *= Scale((self.in_first_moves - 1.0) / self.in_first_moves);
+                    self.in_first_moves -= 1.0;
+                }
+                if length > 0.0 {
+                    self.secants.push(secant);
+                }
+            }
+        }
+        self.answers.push(Answer { user, x: self.x.clone(), g, time: self.answers.len() });
+    }
+
+    fn sums(&self) -> Sums {
+        let answers = self.last_answers();
+        let size = |answer: &Answer| self.sizes[answer.user];
+        let k: f64 = answers.iter().map(|answer| size(answer)).sum();
+        let mut a = Col::zeros(self.dim());
+        let mut m = Col::zeros(self.dim());
+        for answer in &answers {
+            a += scaled(size(answer) / k, &answer.x);
+            m += scaled(size(answer) / k, &answer.g);
+        }
+        let zero = || Mat::zeros(self.dim(), self.dim());
+        let mut sums = Sums { k, xx: zero(), gx: zero(), gg: zero() };
+        for answer in &answers {
+            let (x, g) = (&answer.x - &a, &answer.g - &m);
+            sums.xx += outer(size(answer), &x, &x);
+            sums.gx += outer(size(answer), &g, &x);
+            sums.gg += outer(size(answer), &g, &g);
+        }
+        sums
+    }
+
+    fn secant_sums(&self) -> SecantSums {
+        let zero = || Mat::zeros(self.dim(), self.dim());
+        let mut sums = SecantSums { q: zero(), y: zero(), z: zero(), number: 0.0 };
+        let kept = 1.0 - 1.0 / (2.0 * self.sizes.len() as f64).max(20.0);
+        for (age, secant) in self.secants.iter().rev().enumerate() {
+            let weight = kept.powi(age as i32);
+            sums.q += outer(weight, &secant.u, &secant.u);
+            sums.y += outer(weight, &secant.y, &secant.u);
+            sums.z += outer(weight, &secant.y, &secant.y);
+            sums.number += weight;
+        }
+        sums
+    }
+
+    /// `R`, for a `B`.
+    fn unexplained(&self, b: &Matrix) -> Matrix {
+        let sums = self.sums();
+        &sums.gg - b * sums.gx.transpose() - &sums.gx * b + b * &sums.xx * b
+    }
+
+    /// `C`, for a `B`.
+    fn covariance(&self, b: &Matrix) -> Matrix {
+        let first = &self.answers[0].g;
+        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.1, first, first)))
+    }
+
+    /// `T²`, before it is scaled, is the root of the pooled spread.
+    fn metric(&self, c: &Matrix) -> (Matrix, Matrix) {
+        let (k, dim) = (self.sums().k, self.dim() as f64);
+        let pooled = scaled_matrix(1.0 / (k + dim), &(scaled_matrix(k, c) + identity(self.dim(), trace(c))));
+        let (values, vectors) = eigen(&pooled);
+        let quarter: Vec<f64> = values.iter().map(|value| value.max(1e-3 * trace(c) / dim).powf(0.25)).collect();
+        let scale = (dim / quarter.iter().map(|value| value * value).sum::<f64>()).sqrt();
+        let with = |f: &dyn Fn(f64) -> f64| compose(&vectors, quarter.iter().map(|value| f(scale * value)));
+        (with(&|value| value), with(&|value| 1.0 / value))
+    }
+
+    /// Step 1.
+    fn spread(&self) -> Spread {
+        let b = &self.shared;
+        let c = self.covariance(b);
+        let (t, t_inverse) = self.metric(&c);
+        let dim = self.dim() as f64;
+        let sigma2 = trace(&(&t_inverse * &c * &t_inverse)) / dim;
+        let SecantSums { q, y, z, number } = self.secant_sums();
+        let own = z - b * y.transpose() - &y * b + b * q * b;
+        let seen = trace(&(&t_inverse * own * &t_inverse)).max(0.0);
+        let h2 = (seen + self.typical * self.typical) / (dim * (number + 1.0));
+        Spread { r: self.unexplained(b), t, t_inverse, sigma2, h2 }
+    }
+
+    /// Step 2.
+    fn curvature(&self, spread: &Spread) -> Curvature {
+        let Spread { r, t, t_inverse, sigma2, h2 } = spread;
+        let (sums, secants) = (self.sums(), self.secant_sums());
+        let (dim, most) = (self.dim() as f64, self.mean_smoothness);
+        let weight = sigma2 / h2;
+        let corrected = &sums.gx - scaled_matrix(1.0 / (sums.k * (sums.k - 1.0).max(1.0)), &(r * &self.first_moves));
+        let slopes = t_inverse * corrected * t + scaled_matrix(weight, &(t_inverse * &secants.y * t));
+        let seen = t * &sums.xx * t + scaled_matrix(weight, &(t * &secants.q * t));
+
+        let prior = prior_curvature(self.dim(), most);
+        let prior_weight = sigma2 / (prior / 2.0).powi(2);
+        let asked = self.last_answers().len() as f64;
+        let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * dim / (dim + 20.0))).max(0.002);
+        let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight))
+            .max(floor)
+            .max(0.01 * most)
+            .min(most);
+
+        let tau = dim * sigma2 / (0.7 * typical).powi(2);
+        let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
+        let n = v.transpose() * (slopes + identity(self.dim(), tau * typical)) * &v;
+        let fit = Mat::from_fn(self.dim(), self.dim(), |i, j| {
+            let unsure = if i == j { 0.25 * sigma2.sqrt() / e[i].sqrt() } else { 0.0 };
+            (n[(i, j)] + n[(j, i)]) / (e[i] + e[j]) + unsure
+        });
+        let (values, vectors) = eigen(&(&v * fit * v.transpose()));
+        let within: Vec<f64> =
+            values.iter().map(|value| value.max((typical / 5.0).max(floor)).min(most.max(typical))).collect();
+        let h = compose(&vectors, within.iter().copied());
+        Curvature { typical, shared: t * h * t, values: within, vectors }
+    }
+
+    /// `(y_i − B u_i) u_iᵀ (x − x_i)`: what a user's own curvature adds on the way.
+    fn own_change(&self, user: usize, b: &Matrix, way: &Vector) -> Vector {
+        self.last_secant(user)
+            .map_or_else(|| Col::zeros(self.dim()), |secant| scaled(dot(&secant.u, way), &(&secant.y - b * &secant.u)))
+    }
+
+    /// `r_i²`.
+    fn off_secant2(&self, user: usize, way: &Vector) -> f64 {
+        let along = self.last_secant(user).map_or(0.0, |secant| dot(&secant.u, way));
+        dot(way, way) - along * along
+    }
+
+    /// Step 3: own curvature carries to the current point, and shared curvature from there to the weighted mean of the points.
+    fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
+        let b = &curvature.shared;
+        let c = self.covariance(b);
+        let (answers, users) = (self.last_answers(), self.sizes.len() as f64);
+        let error: Vec<f64> = answers
+            .iter()
+            .map(|answer| {
+                let off2 = self.off_secant2(answer.user, &(&self.x - &answer.x));
+                spread.h2 * self.dim() as f64 * off2 / trace(&c)
+            })
+            .collect();
+        let weights: Vec<f64> =
+            answers.iter().zip(&error).map(|(answer, error)| self.sizes[answer.user] / (1.0 + error)).collect();
+        let total: f64 = weights.iter().sum();
+
+        let mut at = Col::zeros(self.dim());
+        for (answer, weight) in answers.iter().zip(&weights) {
+            at += scaled(weight / total, &answer.x);
+        }
+        let mut gradient = Col::zeros(self.dim());
+        for (answer, weight) in answers.iter().zip(&weights) {
+            let (shared, own) = (b * (&at - &answer.x), self.own_change(answer.user, b, &(&self.x - &answer.x)));
+            gradient += scaled(weight / total, &(&answer.g + shared + own));
+        }
+
+        let spent: f64 = weights.iter().zip(&error).map(|(weight, error)| weight * weight * (1.0 + error)).sum();
+        let kappa = total * total / spent;
+        let k = self.sums().k;
+        let unasked: f64 = (0..self.sizes.len())
+            .filter(|user| answers.iter().all(|answer| answer.user != *user))
+            .map(|user| self.sizes[user].powi(2))
+            .sum();
+        let left = (1.0 - k / users).powi(2);
+        let unsure = (unasked / (users * users) + left / kappa) * (1.0 + 1.0 / kappa);
+        MeanGradient { at, gradient, unsure, c }
+    }
+
+    /// `B̄`.
+    fn mean_curvature(&self, b: &Matrix) -> Matrix {
+        let mut own = identity(self.dim(), 0.0);
+        for answer in self.last_answers() {
+            if let Some(Secant { u, y, .. }) = self.last_secant(answer.user) {
+                own += outer(self.sizes[answer.user], &(y - b * u), u);
+            }
+        }
+        b + scaled_matrix(0.5 / self.sums().k, &(&own + own.transpose()))
+    }
+
+    /// `l`, without caution, and `U`.
+    fn step_curvature(&self, spread: &Spread, curvature: &Curvature) -> (Vec<f64>, Matrix) {
+        if self.secants.is_empty() {
+            // The same matrix as H, but where its eigenvalues were moved to a bound they are equal, and U could be anything.
+            return (curvature.values.clone(), curvature.vectors.clone());
+        }
+        let t_inverse = &spread.t_inverse;
+        let (values, vectors) = eigen(&(t_inverse * self.mean_curvature(&curvature.shared) * t_inverse));
+        (values.iter().map(|value| value.max(curvature.values[0])).collect(), vectors)
+    }
+
+    /// How it moves.
+    fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
+        let Spread { t, t_inverse, .. } = spread;
+        let dim = self.dim() as f64;
+        let (values, u) = self.step_curvature(spread, curvature);
+        let l: Vec<f64> = values.iter().map(|value| self.caution * value).collect();
+        let w = t_inverse * &u;
+        let place = u.transpose() * t * &mean.at;
+        let pull = w.transpose() * &mean.gradient;
+        let error = w.transpose() * &mean.c * &w;
+        let z = Col::from_fn(self.dim(), |j| place[j] - pull[j] / l[j]);
+        let v: Vec<f64> = (0..self.dim()).map(|j| 0.5 * error[(j, j)] * mean.unsure / l[j]).collect();
+        let energy = 0.5 * (0..self.dim()).map(|j| l[j] * z[j] * z[j]).sum::<f64>();
+        let shrink = (energy - (1.0 + (2.0 / dim).sqrt()) * v.iter().sum::<f64>()).max(energy / 20.0) / dim;
+        let f: Vec<f64> = v.iter().map(|v| shrink / (shrink + v)).collect();
+        let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
+        self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
+        self.x = self.within_trust_region(target, mean);
+        self.anchor = Some(mean.at.clone());
+    }
+
+    fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
+        let farthest = self.last_answers().iter().map(|answer| (&answer.x - &mean.at).norm_l2()).fold(0.0, f64::max);
+        let radius = (2.0 * farthest).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach);
+        let way = &target - &mean.at;
+        let length = way.norm_l2();
+        if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
+    }
+
+    /// Whom to ask at a point once everybody was asked: each user's squared distance by cost, of those who may be asked; none
+    /// before that.
+    pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
+        let answers = self.last_answers();
+        if answers.len() < self.sizes.len() {
+            return None;
+        }
+        let here = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
+        let mut times: Vec<usize> = answers.iter().map(|answer| answer.time).collect();
+        times.sort_unstable();
+        let median = times[(times.len() - 1) / 2];
+        let score = |answer: &&Answer| {
+            let way = &here - &answer.x;
+            (answer.time <= median).then(|| dot(&way, &way) / costs[answer.user])
+        };
+        Some(answers.iter().map(score).collect())
+    }
+}
+
+/// `β₀`.
+fn prior_curvature(dim: usize, mean_smoothness: f64) -> f64 {
+    (2.0 / (2.0 + dim as f64)).max(0.25) * mean_smoothness
+}
+
+fn dot(a: &Vector, b: &Vector) -> f64 {
+    a.transpose() * b
+}
+
+fn scaled(c: f64, a: &Vector) -> Vector {
+    Scale(c) * a
+}
+
+fn scaled_matrix(c: f64, a: &Matrix) -> Matrix {
+    Scale(c) * a
+}
+
+/// `c a bᵀ`.
+fn outer(c: f64, a: &Vector, b: &Vector) -> Matrix {
+    Mat::from_fn(a.nrows(), b.nrows(), |row, column| c * a[row] * b[column])
+}
+
+/// `c I`.
+fn identity(dim: usize, c: f64) -> Matrix {
+    compose(&Mat::identity(dim, dim), std::iter::repeat_n(c, dim))
+}
+
+fn trace(a: &Matrix) -> f64 {
+    (0..a.nrows()).map(|row| a[(row, row)]).sum()
+}
+
+/// Eigenvalues, the smallest first, and eigenvectors, of the symmetric part; the axes where all eigenvalues are equal.
+fn eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
+    let dim = a.nrows();
+    let symmetric = Mat::from_fn(dim, dim, |row, column| 0.5 * (a[(row, column)] + a[(column, row)]));
+    let mean = trace(&symmetric) / dim as f64;
+    if (&symmetric - identity(dim, mean)).norm_max() <= 1e-13 * mean.abs() {
+        return (vec![mean; dim], Mat::identity(dim, dim));
+    }
+    let eigen = symmetric.self_adjoint_eigen(Side::Lower).unwrap();
+    (eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned())
+}
+
+/// `V diag(values) Vᵀ`.
+fn compose(vectors: &Matrix, values: impl Iterator<Item = f64>) -> Matrix {
+    let values: Vec<f64> = values.collect();
+    let dim = vectors.nrows();
+    Mat::from_fn(dim, dim, |row, column| {
+        (0..values.len()).map(|k| vectors[(row, k)] * values[k] * vectors[(column, k)]).sum()
+    })
+}
