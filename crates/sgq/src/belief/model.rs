@@ -49,6 +49,22 @@ enum Plan {
     Isotropic(Box<Isotropic>),
 }
 
+impl Plan {
+    fn new(dim: usize, scale: f64) -> Self {
+        match dim <= DENSE_UP_TO {
+            true => Self::Dense(Box::new(Dense::new(dim, scale))),
+            false => Self::Isotropic(Box::new(Isotropic::new(dim, scale))),
+        }
+    }
+
+    fn take(&mut self, change: &Change<'_>) {
+        match self {
+            Self::Dense(plan) => plan.take(change),
+            Self::Isotropic(plan) => plan.take(change),
+        }
+    }
+}
+
 /// The mean smoothness, known or learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Scale {
@@ -57,6 +73,8 @@ struct Scale {
     largest: f64,
     /// Sum and number of the curvatures seen, where nothing is known.
     seen: (f64, f64),
+    /// How often none was seen.
+    flat: i32,
 }
 
 /// How far the next point may be from what the model is anchored at.
@@ -93,7 +111,7 @@ impl Belief for Model {
         self.sizes = sizes(users, smoothness);
         self.square_sizes = kernel::norm_squared(&self.sizes);
         self.scale = match smoothness {
-            Some(known) => Scale { known: true, mean: known.mean(), largest: known.max(), seen: (0.0, 0.0) },
+            Some(known) => Scale { known: true, mean: known.mean(), largest: known.max(), ..Scale::default() },
             None => Scale::default(),
         };
         self.answers = Answers::new(users, dim);
@@ -172,9 +190,10 @@ impl Model {
         self.trust.set_aside
     }
 
-    /// Without `L_i` the first user is asked again, a little way off.
+    /// Without `L_i` the first user that has a slope is asked again, a little way off.
     pub fn wants_probe(&self) -> Option<usize> {
-        if self.scale.known || self.scale.seen.1 > 0.0 { None } else { self.answers.only_user() }
+        let (user, answer) = self.answers.latest()?;
+        (self.plan.is_none() && answer.norm > 0.0).then_some(user)
     }
 
     /// How far a user's last answer is from a point, squared; and when it was.
@@ -222,22 +241,20 @@ impl Model {
         let Some(now) = self.answers.get(user) else {
             return;
         };
-        if !self.scale.known
-            && let (Some(_), Some(secant)) = (&before, &now.secant)
-        {
+        if let (false, true, Some(secant)) = (self.scale.known, now.fresh, &now.secant) {
             self.scale.learn(kernel::norm(&secant.change));
         }
-        if self.plan.is_none() && self.scale.mean > 0.0 {
-            let (dim, mean) = (point.len(), self.scale.mean);
-            self.plan = Some(match dim <= DENSE_UP_TO {
-                true => Plan::Dense(Box::new(Dense::new(dim, mean))),
-                false => Plan::Isotropic(Box::new(Isotropic::new(dim, mean))),
-            });
-        }
-        let change = Change { size, before: before.as_deref(), now, users: self.users };
+        let users = self.users;
         match &mut self.plan {
-            Some(Plan::Dense(plan)) => plan.take(&change),
-            Some(Plan::Isotropic(plan)) => plan.take(&change),
+            Some(plan) => plan.take(&Change { size, before: before.as_deref(), now, users }),
+            // Where `L_i` had to be learned first, there are answers already.
+            None if self.scale.mean > 0.0 => {
+                let mut plan = Plan::new(point.len(), self.scale.mean);
+                for (user, now) in self.answers.iter() {
+                    plan.take(&Change { size: self.sizes[user], before: None, now, users });
+                }
+                self.plan = Some(plan);
+            }
             None => {}
         }
     }
@@ -281,14 +298,13 @@ impl Model {
         self.next = thought.minimiser;
     }
 
-    /// A little way down the first gradient: the second answer of the same user then shows its curvature.
+    /// A little way down the last gradient: the next answer of the same user then shows its curvature. Where it has none, the way
+    /// is ten times as long the next time.
     fn probe(&self, point: &[f64]) -> Vec<f64> {
-        const LITTLE: f64 = 1e-4;
         let mut probe = point.to_vec();
-        let gradient = self.answers.mean_gradient();
-        let length = kernel::norm(gradient);
-        if length > 0.0 {
-            kernel::add_scaled(&mut probe, -LITTLE * (1.0 + kernel::norm(point)) / length, gradient);
+        if let Some((_, answer)) = self.answers.latest().filter(|(_, answer)| answer.norm > 0.0) {
+            let way = 1e-4 * 10f64.powi(self.scale.flat.min(4)) * (1.0 + kernel::norm(point));
+            kernel::add_scaled(&mut probe, -way / answer.norm, &answer.gradient);
         }
         probe
     }
@@ -304,6 +320,10 @@ impl Trust {
 impl Scale {
     /// Twice the mean curvature along the ways that were gone.
     fn learn(&mut self, curvature: f64) {
+        if curvature <= 0.0 {
+            self.flat += 1;
+            return;
+        }
         self.seen = (self.seen.0 + curvature, self.seen.1 + 1.0);
         self.mean = (2.0 * self.seen.0 / self.seen.1).max(f64::MIN_POSITIVE);
         self.largest = self.largest.max(2.0 * curvature);

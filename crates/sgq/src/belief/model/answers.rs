@@ -14,6 +14,7 @@ pub(super) struct Answers {
     sum: Vec<f64>,
     mean: Vec<f64>,
     clock: u64,
+    latest: Option<usize>,
 }
 
 /// One user's last answer.
@@ -25,8 +26,10 @@ pub(super) struct Answer {
     pub when: u64,
     /// How many answers of this user were taken.
     pub times: u32,
-    /// How its gradient changed between its last two answers.
+    /// How its gradient changed between its last two answers at different points.
     pub secant: Option<Secant>,
+    /// Whether that is news.
+    pub fresh: bool,
 }
 
 impl Answers {
@@ -47,10 +50,12 @@ impl Answers {
         for (mean, sum) in self.mean.iter_mut().zip(&self.sum) {
             *mean = sum / asked;
         }
-        let secant = before.as_ref().and_then(|before| {
-            let between = Secant::between(size, (&before.point, &before.gradient), (point, gradient));
-            between.or_else(|| before.secant.clone())
-        });
+        let between = before
+            .as_ref()
+            .and_then(|before| Secant::between(size, (&before.point, &before.gradient), (point, gradient)));
+        let fresh = between.is_some();
+        let secant = between.or_else(|| before.as_ref()?.secant.clone());
+        self.latest = Some(user);
         self.held[user] = Some(Box::new(Answer {
             point: point.to_vec(),
             gradient: gradient.to_vec(),
@@ -58,6 +63,7 @@ impl Answers {
             when: self.clock,
             times: before.as_ref().map_or(0, |before| before.times) + 1,
             secant,
+            fresh,
         }));
         before
     }
@@ -80,9 +86,9 @@ impl Answers {
         self.asked.len()
     }
 
-    /// The one user that was asked, as long as there is only one.
-    pub fn only_user(&self) -> Option<usize> {
-        if let [user] = *self.asked { Some(user) } else { None }
+    /// Who was asked last, and the answer.
+    pub fn latest(&self) -> Option<(usize, &Answer)> {
+        self.latest.and_then(|user| Some((user, self.get(user)?)))
     }
 
     /// The mean of the last gradients.

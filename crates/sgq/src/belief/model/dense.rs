@@ -106,13 +106,10 @@ impl Dense {
     pub fn take(&mut self, change: &Change<'_>) {
         let Change { size, before, now, users } = *change;
         if self.start.is_empty() {
-            let earliest = before.unwrap_or(now);
-            self.start.clone_from(&earliest.point);
-            self.first = earliest.gradient.iter().map(|value| value / size).collect();
+            self.start.clone_from(&now.point);
+            self.first = now.gradient.iter().map(|value| value / size).collect();
         }
-        // Where `L_i` had to be learned first, the first answer comes along with the second.
-        let known = self.weight > 0.0;
-        match before.filter(|_| known) {
+        match before {
             Some(before) => {
                 self.account(-size, size, &before.point, &before.gradient);
                 if let Some(secant) = &before.secant {
@@ -132,10 +129,13 @@ impl Dense {
             }
         }
         self.account(size, size, &now.point, &now.gradient);
-        if let (Some(_), Some(secant)) = (before, &now.secant) {
+        let Some(secant) = &now.secant else {
+            return;
+        };
+        self.own.add(size, secant);
+        if now.fresh {
             self.secants.forget(1.0 - 1.0 / (2.0 * users as f64).max(20.0));
             self.secants.add(1.0, secant);
-            self.own.add(size, secant);
         }
     }
 

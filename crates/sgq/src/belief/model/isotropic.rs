@@ -67,12 +67,10 @@ impl Isotropic {
     pub fn take(&mut self, change: &Change<'_>) {
         let Change { size, before, now, users } = *change;
         if self.start.is_empty() {
-            let earliest = before.unwrap_or(now);
-            self.start.clone_from(&earliest.point);
-            self.first_squared = kernel::norm_squared(&earliest.gradient) / (size * size);
+            self.start.clone_from(&now.point);
+            self.first_squared = kernel::norm_squared(&now.gradient) / (size * size);
         }
-        let known = self.weight > 0.0;
-        match before.filter(|_| known) {
+        match before {
             Some(before) => {
                 self.account(-size, size, &before.point, &before.gradient);
                 if let Some(secant) = &before.secant {
@@ -91,12 +89,15 @@ impl Isotropic {
             }
         }
         self.account(size, size, &now.point, &now.gradient);
-        if let (Some(_), Some(secant)) = (before, &now.secant) {
+        let Some(secant) = &now.secant else {
+            return;
+        };
+        self.own.add(size, &secant.direction, &secant.change);
+        if now.fresh {
             let keep = 1.0 - 1.0 / (2.0 * users as f64).max(20.0);
             let SecantTraces { changes, squares, count } = self.secants;
             self.secants = SecantTraces { changes: keep * changes, squares: keep * squares, count: keep * count };
             self.secants.add(1.0, &secant.direction, &secant.change);
-            self.own.add(size, &secant.direction, &secant.change);
         }
     }
 

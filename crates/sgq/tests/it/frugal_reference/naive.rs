@@ -78,6 +78,8 @@ pub struct Naive {
     /// `a_w`, none before the first answer; how far from it the next point may be at most; how often each was set aside.
     anchor: Option<Vector>,
     reach: f64,
+    /// Whether the last answer points uphill from there.
+    uphill: bool,
     set_aside: Vec<usize>,
     x: Vector,
 }
@@ -102,6 +104,7 @@ impl Naive {
             caution: 1.0,
             anchor: None,
             reach: f64::INFINITY,
+            uphill: false,
             set_aside: vec![0; smoothness.len()],
             x: Col::zeros(dim),
         }
@@ -126,6 +129,7 @@ impl Naive {
         let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
         if let Some(anchor) = self.anchor.clone() {
             let way = &self.x - &anchor;
+            self.uphill = dot(&way, &g) > 0.0;
             if self.is_far_off(user, &way, &g) {
                 self.set_aside[user] += 1;
                 self.reach = 0.5 * way.norm_l2();
@@ -154,10 +158,10 @@ impl Naive {
         self.start.iter().zip(self.x.iter()).map(|(start, x)| start + x).collect()
     }
 
-    /// Five times longer than every last answer, and uphill from where the model was anchored.
+    /// Three times longer than every last answer, and uphill from where the model was anchored.
     fn is_far_off(&self, user: usize, way: &Vector, g: &Vector) -> bool {
         let longest = self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
-        self.set_aside[user] < 4 && dot(way, g) > 0.0 && g.norm_l2() > 5.0 * longest
+        self.set_aside[user] < 4 && dot(way, g) > 0.0 && g.norm_l2() > 3.0 * longest
     }
 
     /// A repeated answer that is four times longer than every first one doubles all curvature; others let that wear off.
@@ -311,7 +315,7 @@ impl Naive {
         dot(way, way) - along * along
     }
 
-    /// Step 3: own curvature carries to the current point, and shared curvature from there to the weighted mean of the points.
+    /// Step 3: shared and own curvature carry every answer to the weighted mean of the points.
     fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
         let b = &curvature.shared;
         let c = self.covariance(b);
@@ -333,19 +337,17 @@ impl Naive {
         }
         let mut gradient = Col::zeros(self.dim());
         for (answer, weight) in answers.iter().zip(&weights) {
-            let (shared, own) = (b * (&at - &answer.x), self.own_change(answer.user, b, &(&self.x - &answer.x)));
+            let way = &at - &answer.x;
+            let (shared, own) = (b * &way, self.own_change(answer.user, b, &way));
             gradient += scaled(weight / total, &(&answer.g + shared + own));
         }
 
         let spent: f64 = weights.iter().zip(&error).map(|(weight, error)| weight * weight * (1.0 + error)).sum();
         let kappa = total * total / spent;
-        let k = self.sums().k;
-        let unasked: f64 = (0..self.sizes.len())
-            .filter(|user| answers.iter().all(|answer| answer.user != *user))
-            .map(|user| self.sizes[user].powi(2))
-            .sum();
-        let left = (1.0 - k / users).powi(2);
-        let unsure = (unasked / (users * users) + left / kappa) * (1.0 + 1.0 / kappa);
+        let told: f64 = answers.iter().zip(&weights).map(|(answer, weight)| self.sizes[answer.user] * weight).sum();
+        let untold = self.sizes.iter().map(|size| size * size).sum::<f64>() - told;
+        let left = (1.0 - total / users).powi(2);
+        let unsure = (untold / (users * users) + left / kappa) * (1.0 + 1.0 / kappa);
         MeanGradient { at, gradient, unsure, c }
     }
 
@@ -393,14 +395,15 @@ impl Naive {
     }
 
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
-        let farthest = self.last_answers().iter().map(|answer| (&answer.x - &mean.at).norm_l2()).fold(0.0, f64::max);
-        let radius = (2.0 * farthest).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach);
+        let growth = if self.uphill { 1.0 } else { 2.0 };
+        let here = (&self.x - &mean.at).norm_l2();
+        let radius = (growth * here).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach);
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
     }
 
-    /// Whom to ask at a point once everybody was asked: each user's squared distance by cost, of those who may be asked; none
+    /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked; none
     /// before that.
     pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
         let answers = self.last_answers();
@@ -413,7 +416,7 @@ impl Naive {
         let median = times[(times.len() - 1) / 2];
         let score = |answer: &&Answer| {
             let way = &here - &answer.x;
-            (answer.time <= median).then(|| dot(&way, &way) / costs[answer.user])
+            (answer.time <= median).then(|| self.sizes[answer.user].powi(2) * dot(&way, &way) / costs[answer.user])
         };
         Some(answers.iter().map(score).collect())
     }
