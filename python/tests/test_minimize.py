@@ -132,3 +132,11 @@ def test_another_problem_than_the_sessions_is_refused():
         with pytest.raises(ValueError, match="another problem"):
             sgq.minimize(users, session=session)
     assert sgq.minimize(one, session=session).queries == 5
+
+
+def test_frugal_needs_no_step_size_and_no_smoothness():
+    with_bound = sgq.minimize(USERS, [5.0], "frugal", smoothness=2.0, budget=40, seed=7)
+    without = sgq.minimize(USERS, [5.0], "frugal", budget=40, seed=7)
+    assert abs(with_bound.x[0]) < 1e-9 and abs(without.x[0]) < 1e-9
+    # Anybody may be asked first, and nobody has to be before the first step.
+    assert with_bound.nit == 40 and without.history["user"][0] == without.history["user"][1]
