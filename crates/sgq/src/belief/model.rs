@@ -2,6 +2,7 @@
 
 mod answers;
 mod dense;
+mod estimate;
 mod isotropic;
 mod safeguard;
 mod secants;
@@ -276,7 +277,7 @@ impl Model {
         };
         let thought = match plan {
             Plan::Dense(plan) => plan.think(&view),
-            Plan::Isotropic(plan) => plan.think(&view),
+            Plan::Isotropic(plan) => Some(plan.think(&view)),
         };
         // Numbers past what can be held: stay, and let the next answer tell.
         let Some(mut thought) = thought.filter(|thought| kernel::all_within(&thought.minimiser, f64::MAX)) else {

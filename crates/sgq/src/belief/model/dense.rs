@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Change, TINY, Thought, View,
+    estimate::{Estimate, shrinkage},
     secants::{SecantSums, residual},
 };
 use crate::{kernel, matrix::Square};
@@ -18,9 +19,8 @@ pub(super) struct Dense {
     start: Vec<f64>,
     /// The first gradient.
     first: Vec<f64>,
-    /// `K = Σ s_i` over those asked, and `Σ s_i²`.
+    /// `K = Σ s_i` over those asked.
     weight: f64,
-    square_weight: f64,
     /// `Σ s x`, `Σ s g`, `Σ s x xᵀ`, `Σ s g xᵀ`, `Σ s g gᵀ`, gradients with their sizes taken out.
     points: Vec<f64>,
     gradients: Vec<f64>,
@@ -86,7 +86,6 @@ impl Dense {
             start: Vec::new(),
             first: Vec::new(),
             weight: 0.0,
-            square_weight: 0.0,
             points: vec![0.0; dim],
             gradients: vec![0.0; dim],
             points_squared: zero(),
@@ -123,7 +122,6 @@ impl Dense {
             }
             None => {
                 self.weight += size;
-                self.square_weight += size * size;
                 self.feedback.total.add(1.0, &self.feedback.last);
                 self.feedback.count += 1.0;
             }
@@ -282,7 +280,9 @@ impl Dense {
         let Fit { metric, own_curvature, bends, basis } = fit;
         let dim = bends.len();
         let spread_size = (spread.trace() / self.weight).max(TINY);
-        let Estimate { mut anchor, gradient, unsure } = self.estimate(spread_size, *own_curvature, view);
+        let shared = |directions: &[f64]| self.curvature.times_vector(directions);
+        let Estimate { mut anchor, gradient, unsure } = Estimate::new(view, spread_size, *own_curvature, shared);
+        kernel::add_scaled(&mut anchor, -1.0, &self.start);
         let back = metric.from.times(basis);
         let bends: Vec<f64> = bends.iter().map(|bend| bend * view.caution).collect();
         let there = basis.transposed_times_vector(&metric.to.times_vector(&anchor));
@@ -303,66 +303,4 @@ impl Dense {
         kernel::add_scaled(&mut anchor, 1.0, &self.start);
         Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
     }
-
-    /// The mean gradient at the weighted mean of the points, from everybody's answer carried there: the best linear unbiased
-    /// prediction, where an answer counts less the more its user's own curvature may have changed it on the way.
-    fn estimate(&self, spread: f64, own_curvature: f64, view: &View<'_>) -> Estimate {
-        let dim = self.start.len();
-        let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
-        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
-        let mut weights = Vec::with_capacity(view.answers.count());
-        let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
-        for (user, answer) in view.answers.iter() {
-            let size = view.sizes[user];
-            let carried = own_curvature * answer.unexplained(view.point);
-            let weight = size * spread / (spread + carried);
-            total += weight;
-            squares += weight * weight * (1.0 + carried / spread);
-            told += size * weight;
-            kernel::add_scaled(&mut anchor, weight, &answer.point);
-            kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
-            weights.push(weight);
-        }
-        anchor.iter_mut().for_each(|value| *value /= total);
-        for ((_, answer), weight) in view.answers.iter().zip(&weights) {
-            if let Some(secant) = &answer.secant {
-                let way = weight * secant.along(&answer.point, &anchor);
-                kernel::add_scaled(&mut along_changes, way, &secant.change);
-                kernel::add_scaled(&mut along_directions, way, &secant.direction);
-            }
-        }
-        let explained = self.curvature.times_vector(&along_directions);
-        for (k, gradient) in gradient.iter_mut().enumerate() {
-            *gradient = (*gradient + along_changes[k] - explained[k]) / total;
-        }
-        kernel::add_scaled(&mut anchor, -1.0, &self.start);
-        let effective = total * total / squares;
-        let unsure = unsure(view, total, told, effective);
-        Estimate { anchor, gradient, unsure }
-    }
-}
-
-/// The mean gradient at a point, and the part of the users' spread that it is unsure by.
-pub(super) struct Estimate {
-    pub anchor: Vec<f64>,
-    pub gradient: Vec<f64>,
-    pub unsure: f64,
-}
-
-/// Part of the users' spread that the mean gradient is unsure by. What is not told by a user's own answer, none of it where nobody asked
-/// and less of it the further it was carried, is predicted from the others: `total = Σ w_i` and `told = Σ s_i w_i` say how much is.
-/// With users of equal size and fresh answers it is `1/k − 1/n`, and a little more while few were asked.
-pub(super) fn unsure(view: &View<'_>, total: f64, told: f64, effective: f64) -> f64 {
-    let missing = (1.0 - total / view.users).max(0.0);
-    let untold = (view.square_sizes - told).max(0.0) / (view.users * view.users);
-    (untold + missing * missing / effective) * (1.0 + 1.0 / effective)
-}
-
-/// How much of the way to go in each direction: James and Stein's idea, where `gain` is what the whole way would bring and
-/// `losses` what the estimate's error costs in each direction.
-pub(super) fn shrinkage(gain: f64, losses: &[f64]) -> Vec<f64> {
-    let dim = losses.len() as f64;
-    let certain = gain - (1.0 + (2.0 / dim).sqrt()) * losses.iter().sum::<f64>();
-    let each = certain.max(0.05 * gain) / dim;
-    losses.iter().map(|loss| if each > 0.0 { each / (each + loss) } else { 0.0 }).collect()
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Change, TINY, Thought, View,
-    dense::{FIRST_SPREAD, shrinkage, unsure},
+    dense::FIRST_SPREAD,
+    estimate::{Estimate, shrinkage},
 };
 use crate::kernel;
 
@@ -14,7 +15,6 @@ pub(super) struct Isotropic {
     start: Vec<f64>,
     first_squared: f64,
     weight: f64,
-    square_weight: f64,
     points: Vec<f64>,
     gradients: Vec<f64>,
     points_squared: f64,
@@ -50,7 +50,6 @@ impl Isotropic {
             start: Vec::new(),
             first_squared: 0.0,
             weight: 0.0,
-            square_weight: 0.0,
             points: vec![0.0; dim],
             gradients: vec![0.0; dim],
             points_squared: 0.0,
@@ -83,7 +82,6 @@ impl Isotropic {
             }
             None => {
                 self.weight += size;
-                self.square_weight += size * size;
                 self.feedback.total += self.feedback.last;
                 self.feedback.count += 1.0;
             }
@@ -116,7 +114,7 @@ impl Isotropic {
     }
 
     /// As [`Dense::think`](super::dense::Dense::think), with every matrix a multiple of the identity.
-    pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
+    pub fn think(&mut self, view: &View<'_>) -> Thought {
         let dim = self.start.len() as f64;
         let weight = self.weight;
         let points = (self.points_squared - kernel::norm_squared(&self.points) / weight).max(0.0);
@@ -148,41 +146,18 @@ impl Isotropic {
         self.step(spread, own_curvature * dim, bend * view.caution, view)
     }
 
-    fn step(&mut self, spread: f64, own_curvature: f64, bend: f64, view: &View<'_>) -> Option<Thought> {
+    fn step(&mut self, spread: f64, own_curvature: f64, bend: f64, view: &View<'_>) -> Thought {
         let dim = self.start.len();
         let spread = spread.max(TINY);
-        let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
-        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
-        let mut weights = Vec::with_capacity(view.answers.count());
-        for (user, answer) in view.answers.iter() {
-            let size = view.sizes[user];
-            let carried = own_curvature * answer.unexplained(view.point);
-            let weight = size * spread / (spread + carried);
-            total += weight;
-            squares += weight * weight * (1.0 + carried / spread);
-            told += size * weight;
-            kernel::add_scaled(&mut anchor, weight, &answer.point);
-            kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
-            weights.push(weight);
-        }
-        anchor.iter_mut().for_each(|value| *value /= total);
-        for ((_, answer), weight) in view.answers.iter().zip(&weights) {
-            if let Some(secant) = &answer.secant {
-                let way = weight * secant.along(&answer.point, &anchor);
-                kernel::add_scaled(&mut gradient, way, &secant.change);
-                kernel::add_scaled(&mut gradient, -way * self.typical, &secant.direction);
-            }
-        }
-        gradient.iter_mut().for_each(|value| *value /= total);
-        let effective = total * total / squares;
-        let unsure = unsure(view, total, told, effective);
+        let shared = |directions: &[f64]| directions.iter().map(|value| self.typical * value).collect();
+        let Estimate { anchor, gradient, unsure } = Estimate::new(view, spread, own_curvature, shared);
         let newton: Vec<f64> = (0..dim).map(|k| anchor[k] - self.start[k] - gradient[k] / bend).collect();
         let loss = 0.5 * spread / dim as f64 / bend * unsure;
         let gain = 0.5 * bend * kernel::norm_squared(&newton);
         let shrunk = shrinkage(gain, &vec![loss; dim]).first().copied().unwrap_or(0.0);
         self.feedback.last = shrunk / bend;
         let minimiser = newton.iter().zip(&self.start).map(|(value, start)| start + shrunk * value).collect();
-        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser })
+        Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
     }
 }
 
