@@ -18,9 +18,8 @@ pub(super) struct Dense {
     start: Vec<f64>,
     /// The first gradient.
     first: Vec<f64>,
-    /// `K = Σ s_i` over those asked, and `Σ s_i²`.
+    /// `K = Σ s_i` over those asked.
     weight: f64,
-    square_weight: f64,
     /// `Σ s x`, `Σ s g`, `Σ s x xᵀ`, `Σ s g xᵀ`, `Σ s g gᵀ`, gradients with their sizes taken out.
     points: Vec<f64>,
     gradients: Vec<f64>,
@@ -86,7 +85,6 @@ impl Dense {
             start: Vec::new(),
             first: Vec::new(),
             weight: 0.0,
-            square_weight: 0.0,
             points: vec![0.0; dim],
             gradients: vec![0.0; dim],
             points_squared: zero(),
@@ -123,7 +121,6 @@ impl Dense {
             }
             None => {
                 self.weight += size;
-                self.square_weight += size * size;
                 self.feedback.total.add(1.0, &self.feedback.last);
                 self.feedback.count += 1.0;
             }

@@ -14,7 +14,6 @@ pub(super) struct Isotropic {
     start: Vec<f64>,
     first_squared: f64,
     weight: f64,
-    square_weight: f64,
     points: Vec<f64>,
     gradients: Vec<f64>,
     points_squared: f64,
@@ -50,7 +49,6 @@ impl Isotropic {
             start: Vec::new(),
             first_squared: 0.0,
             weight: 0.0,
-            square_weight: 0.0,
             points: vec![0.0; dim],
             gradients: vec![0.0; dim],
             points_squared: 0.0,
@@ -83,7 +81,6 @@ impl Isotropic {
             }
             None => {
                 self.weight += size;
-                self.square_weight += size * size;
                 self.feedback.total += self.feedback.last;
                 self.feedback.count += 1.0;
             }
