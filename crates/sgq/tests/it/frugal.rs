@@ -321,3 +321,21 @@ fn where_the_model_fails_saga_takes_over() {
     }
     assert!(most_by_saga >= 7 && model_again, "{most_by_saga} by SAGA");
 }
+
+/// Answers of any size, from a user that may be lying: nothing panics.
+#[test]
+fn answers_of_any_size() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed, "frugal sizes");
+        let (users, dim) = (1 + random.index(4), [1, 2, 5, 257][random.index(4)]);
+        let settings = Settings::new(vec![1.0; dim], users).seed(seed);
+        let scale = 10f64.powi(random.index(600) as i32 - 300);
+        let settings = if seed % 2 == 0 { settings.smoothness(vec![scale; users]) } else { settings };
+        let mut session = open(settings);
+        while let Some(query) = session.ask().unwrap().filter(|_| session.queries() < 60) {
+            let size = 10f64.powi(random.index(616) as i32 - 308) * if random.index(5) == 0 { 0.0 } else { 1.0 };
+            let gradient: Vec<f64> = (0..dim).map(|_| size * (2.0 * random.unit() - 1.0)).collect();
+            session.tell(query.ticket, &gradient).unwrap();
+        }
+    }
+}
