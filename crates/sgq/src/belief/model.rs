@@ -58,6 +58,14 @@ impl Plan {
         }
     }
 
+    /// Whether it is for that many parameters.
+    fn fits(&self, dim: usize) -> bool {
+        match self {
+            Self::Dense(plan) => plan.fits(dim),
+            Self::Isotropic(plan) => plan.fits(dim),
+        }
+    }
+
     fn take(&mut self, change: &Change<'_>) {
         match self {
             Self::Dense(plan) => plan.take(change),
@@ -98,6 +106,8 @@ const TINY: f64 = 1e-100;
 const FAR_OFF: f64 = 3.0;
 /// After so many times a user is believed.
 const OFTEN: u32 = 4;
+/// Answers of one user in search of curvature, the last of them a long way off, before others are asked.
+const PROBES: u32 = 6;
 
 impl Belief for Model {
     fn begin(
@@ -119,6 +129,15 @@ impl Belief for Model {
         self.caution = 1.0;
         self.safeguard = Safeguard::new(smoothness);
         Ok(())
+    }
+
+    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        let per_user = self.safeguard.fits(users) && (self.users, self.sizes.len()) == (users, users);
+        let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(dim))
+            && [self.next.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
+        // What is bounded by multiples of a scale that is none would have no bounds.
+        let fits = per_user && per_parameter && self.scale.mean >= 0.0 && self.answers.fit(users, dim);
+        if fits { Ok(()) } else { Err(SettingsError::Other("the model is not that of its session".into())) }
     }
 
     fn wants_first_sweep(&self) -> bool {
@@ -193,8 +212,13 @@ impl Model {
 
     /// Without `L_i` the first user that has a slope is asked again, a little way off.
     pub fn wants_probe(&self) -> Option<usize> {
-        let (user, answer) = self.answers.latest()?;
-        (self.plan.is_none() && answer.norm > 0.0).then_some(user)
+        if self.plan.is_some() { None } else { self.probed().map(|(user, _)| user) }
+    }
+
+    /// Whose curvature is looked for, and the last answer: a user without any holds up the others for a while only.
+    fn probed(&self) -> Option<(usize, &Answer)> {
+        let goes_on = |answer: &Answer| answer.times < PROBES || self.all_asked();
+        self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && goes_on(answer))
     }
 
     /// How far a user's last answer is from a point, squared; and when it was.
@@ -303,7 +327,7 @@ impl Model {
     /// is ten times as long the next time.
     fn probe(&self, point: &[f64]) -> Vec<f64> {
         let mut probe = point.to_vec();
-        if let Some((_, answer)) = self.answers.latest().filter(|(_, answer)| answer.norm > 0.0) {
+        if let Some((_, answer)) = self.probed() {
             let way = 1e-4 * 10f64.powi(self.scale.flat.min(4)) * (1.0 + kernel::norm(point));
             kernel::add_scaled(&mut probe, -way / answer.norm, &answer.gradient);
         }

@@ -67,8 +67,8 @@ impl Choice<Model> for Informative {
         }
         let stale: Vec<(f64, u64)> = (0..scene.users).filter_map(|user| belief.staleness(user, scene.point)).collect();
         let mut times: Vec<u64> = stale.iter().map(|(_, when)| *when).collect();
-        let middle = (times.len().max(1) - 1) / 2;
-        let median = times.get_mut(..).map(|times| *times.select_nth_unstable(middle).1).unwrap_or_default();
+        let middle = times.len().checked_sub(1).ok_or(ChoiceError::NoScore)? / 2;
+        let median = *times.select_nth_unstable(middle).1;
         let score = |user: usize| {
             let (far, when) = stale[user];
             if when <= median { far / scene.cost(user) } else { -1.0 }

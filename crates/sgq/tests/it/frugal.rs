@@ -1,7 +1,7 @@
 //! Frugal where it is not compared step by step: unknown smoothness, many parameters, failures of the model, and odd users.
 
 use sgq::{
-    Oracle as _, Problem, Random, Session, Settings, Sight,
+    Belief as _, Oracle as _, Problem, Random, Session, Settings, Sight,
     belief::Model,
     choice::Informative,
     method,
@@ -104,6 +104,48 @@ fn without_smoothness_a_first_user_without_curvature_does_not_stop_it() {
         let mut session = open(Settings::new(vec![10.0; 2], 5).seed(seed));
         (0..200).for_each(|_| _ = advance(&mut session, &problem));
         assert!(slope(&problem, session.point()) < 1e-3, "seed {seed}");
+    }
+}
+
+/// One user's gradient is the same everywhere: whoever comes first, the others are asked too.
+#[test]
+fn without_smoothness_a_user_without_curvature_does_not_hold_up_the_others() {
+    let problem = from_slopes(5, 2, |user, _, x| if user == 0 { 1.0 } else { x - user as f64 });
+    for seed in 0..20 {
+        let mut session = open(Settings::new(vec![10.0; 2], 5).seed(seed));
+        (0..200).for_each(|_| _ = advance(&mut session, &problem));
+        assert!(slope(&problem, session.point()) < 1e-6, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_mean_of_the_last_gradients_forgets_larger_ones() {
+    for large in [1e20, 1e300, f64::MAX] {
+        let mut session = open(Settings::new(vec![1.0], 3).smoothness(vec![0.1 * large; 3]));
+        let mut times = [0; 3];
+        while times.contains(&0) || times.contains(&1) {
+            let query = session.ask().unwrap().unwrap();
+            let gradient = if times[query.user] == 0 { large } else { 0.1 * (1 + query.user) as f64 };
+            session.tell(query.ticket, &[gradient]).unwrap();
+            times[query.user] += 1;
+            assert!(session.stop_reason().is_none() && session.queries() < 100, "{large:e}: {times:?}");
+        }
+        assert!((session.surrogate_gradient_norm().unwrap() - 0.2).abs() < 1e-15, "{large:e}");
+    }
+}
+
+#[test]
+fn a_model_of_other_users_or_parameters_is_not_restored() {
+    for dim in [2, 300] {
+        let problem = quadratic(4, dim, 5);
+        let mut session = open(Settings::for_problem(vec![1.0; dim], &problem));
+        for _ in 0..9 {
+            assert!(session.belief().restored(4, dim).is_ok());
+            for (users, dim) in [(3, dim), (5, dim), (4, dim - 1), (4, dim + 1)] {
+                assert!(session.belief().restored(users, dim).is_err());
+            }
+            advance(&mut session, &problem);
+        }
     }
 }
 
@@ -278,4 +320,22 @@ fn where_the_model_fails_saga_takes_over() {
         }
     }
     assert!(most_by_saga >= 7 && model_again, "{most_by_saga} by SAGA");
+}
+
+/// Answers of any size, from a user that may be lying: nothing panics.
+#[test]
+fn answers_of_any_size() {
+    for seed in 0..60 {
+        let mut random = Random::new(seed, "frugal sizes");
+        let (users, dim) = (1 + random.index(4), [1, 2, 5, 257][random.index(4)]);
+        let settings = Settings::new(vec![1.0; dim], users).seed(seed);
+        let scale = 10f64.powi(random.index(600) as i32 - 300);
+        let settings = if seed % 2 == 0 { settings.smoothness(vec![scale; users]) } else { settings };
+        let mut session = open(settings);
+        while let Some(query) = session.ask().unwrap().filter(|_| session.queries() < 60) {
+            let size = 10f64.powi(random.index(616) as i32 - 308) * if random.index(5) == 0 { 0.0 } else { 1.0 };
+            let gradient: Vec<f64> = (0..dim).map(|_| size * (2.0 * random.unit() - 1.0)).collect();
+            session.tell(query.ticket, &gradient).unwrap();
+        }
+    }
 }

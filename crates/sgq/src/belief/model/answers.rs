@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::secants::Secant;
+use super::{super::sum::CompensatedSum, secants::Secant};
 use crate::kernel;
 
 /// The last answers of those who were asked.
@@ -11,7 +11,7 @@ pub(super) struct Answers {
     held: Vec<Option<Box<Answer>>>,
     /// Who was asked, in the order of the first time.
     asked: Vec<usize>,
-    sum: Vec<f64>,
+    sum: CompensatedSum,
     mean: Vec<f64>,
     clock: u64,
     latest: Option<usize>,
@@ -34,7 +34,20 @@ pub(super) struct Answer {
 
 impl Answers {
     pub fn new(users: usize, dim: usize) -> Self {
-        Self { held: vec![None; users], sum: vec![0.0; dim], mean: vec![0.0; dim], ..Self::default() }
+        Self { held: vec![None; users], sum: CompensatedSum::new(dim), mean: vec![0.0; dim], ..Self::default() }
+    }
+
+    /// Whether they are of that many users and parameters, and everybody who was asked is there once.
+    pub fn fit(&self, users: usize, dim: usize) -> bool {
+        let mut held = vec![false; users];
+        let first_time = |user: &usize| held.get_mut(*user).is_some_and(|held| !std::mem::replace(held, true));
+        self.asked.iter().all(first_time)
+            && self.latest.is_none_or(|user| user < users)
+            && self.held.len() == users
+            && self.held.iter().zip(&held).all(|(answer, asked)| answer.is_some() == *asked)
+            && self.held.iter().flatten().all(|answer| answer.fits(dim))
+            && self.sum.fits(dim)
+            && self.mean.len() == dim
     }
 
     /// Holds an answer; returns the one that it replaces.
@@ -42,13 +55,11 @@ impl Answers {
         self.clock += 1;
         let before = self.held[user].take();
         match &before {
-            Some(before) => kernel::add_scaled(&mut self.sum, -1.0, &before.gradient),
-            None => self.asked.push(user),
-        }
-        kernel::add_scaled(&mut self.sum, 1.0, gradient);
-        let asked = self.asked.len() as f64;
-        for (mean, sum) in self.mean.iter_mut().zip(&self.sum) {
-            *mean = sum / asked;
+            Some(before) => self.sum.replace(&before.gradient, gradient),
+            None => {
+                self.asked.push(user);
+                self.sum.replace(&vec![0.0; gradient.len()], gradient);
+            }
         }
         let between = before
             .as_ref()
@@ -65,11 +76,26 @@ impl Answers {
             secant,
             fresh,
         }));
+        self.average();
         before
     }
 
+    fn average(&mut self) {
+        if !self.sum.is_finite() {
+            // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
+            let zero = vec![0.0; self.mean.len()];
+            let mut sum = CompensatedSum::new(zero.len());
+            self.iter().for_each(|(_, answer)| sum.replace(&zero, &answer.gradient));
+            self.sum = sum;
+        }
+        let asked = self.asked.len() as f64;
+        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
+            *mean = self.sum.get(coordinate) / asked;
+        }
+    }
+
     pub fn get(&self, user: usize) -> Option<&Answer> {
-        self.held[user].as_deref()
+        self.held.get(user)?.as_deref()
     }
 
     /// Those who were asked, with their answers, in the order in which they were first asked.
@@ -103,6 +129,11 @@ impl Answers {
 }
 
 impl Answer {
+    fn fits(&self, dim: usize) -> bool {
+        let secant = self.secant.as_ref().is_none_or(|secant| secant.fits(dim));
+        secant && (self.point.len(), self.gradient.len()) == (dim, dim)
+    }
+
     /// The squared way from the answer to a point, without the part along which the user's own curvature is known.
     pub fn unexplained(&self, point: &[f64]) -> f64 {
         let far = kernel::distance_squared(point, &self.point);

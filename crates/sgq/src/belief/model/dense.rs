@@ -78,6 +78,13 @@ struct Fit {
     basis: Square,
 }
 
+impl Fit {
+    fn fits(&self, dim: usize) -> bool {
+        let Metric { to, from, from_twice } = &self.metric;
+        self.bends.len() == dim && [to, from, from_twice, &self.basis].iter().all(|square| square.fits(dim))
+    }
+}
+
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
         let zero = || Square::zero(dim);
@@ -100,6 +107,17 @@ impl Dense {
             fit: None,
             since: 0,
         }
+    }
+
+    pub fn fits(&self, dim: usize) -> bool {
+        let vectors = [&self.start, &self.first, &self.points, &self.gradients];
+        let Feedback { last, total, .. } = &self.feedback;
+        let squares = [&self.points_squared, &self.mixed, &self.gradients_squared, &self.curvature, last, total];
+        vectors.iter().all(|vector| vector.len() == dim)
+            && squares.iter().all(|square| square.fits(dim))
+            && self.secants.fit(dim)
+            && self.own.fit(dim)
+            && self.fit.as_ref().is_none_or(|fit| fit.fits(dim))
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
@@ -227,7 +245,11 @@ impl Dense {
         let pull = noise / (0.5 * self.expected).powi(2);
         let seen = mixed.trace() + trusted * changes.trace() + pull * self.expected;
         let looked = points.trace() + trusted * directions.trace() + pull;
-        self.typical = (seen / looked).clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        let typical = seen / looked;
+        // Past what can be held: keep what was believed, or it would be lost for good.
+        if !typical.is_nan() {
+            self.typical = typical.clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        }
         let pull = dim * noise / (0.7 * self.typical).powi(2);
         let mut information = points;
         information.add(trusted, &directions);

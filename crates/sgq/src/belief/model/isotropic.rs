@@ -63,6 +63,10 @@ impl Isotropic {
         }
     }
 
+    pub fn fits(&self, dim: usize) -> bool {
+        [&self.start, &self.points, &self.gradients].iter().all(|vector| vector.len() == dim)
+    }
+
     pub fn take(&mut self, change: &Change<'_>) {
         let Change { size, before, now, users } = *change;
         if self.start.is_empty() {
@@ -134,7 +138,11 @@ impl Isotropic {
         let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
         let seen = mixed - fed_back + trusted * changes + pull * self.expected;
         let looked = points + trusted * count + pull;
-        self.typical = (seen / looked).clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        let typical = seen / looked;
+        // Past what can be held: keep what was believed, or it would be lost for good.
+        if !typical.is_nan() {
+            self.typical = typical.clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
+        }
         let pull = dim * noise / (0.7 * self.typical).powi(2);
         let unsure_bend = 0.25 * (noise / (pull + (points + trusted * count) / dim)).sqrt();
         let mut bend = (self.typical + unsure_bend).clamp(floor, view.scale.max(self.typical));

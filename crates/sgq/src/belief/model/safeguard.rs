@@ -27,6 +27,10 @@ impl Safeguard {
         Self { smoothness, ..Self::default() }
     }
 
+    pub fn fits(&self, users: usize) -> bool {
+        [0, users].contains(&self.smoothness.len())
+    }
+
     pub fn fallen_back(&self) -> bool {
         self.fallen_back
     }

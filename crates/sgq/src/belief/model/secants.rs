@@ -23,6 +23,10 @@ impl Secant {
         (fine && kernel::all_within(&secant.direction, 2.0)).then_some(secant)
     }
 
+    pub fn fits(&self, dim: usize) -> bool {
+        (self.direction.len(), self.change.len()) == (dim, dim)
+    }
+
     /// How far it is along the direction from one point to another.
     pub fn along(&self, from: &[f64], to: &[f64]) -> f64 {
         self.direction.iter().zip(from).zip(to).map(|((u, from), to)| u * (to - from)).sum()
@@ -42,6 +46,10 @@ impl SecantSums {
     pub fn new(dim: usize) -> Self {
         let zero = || Square::zero(dim);
         Self { directions: zero(), changes: zero(), squares: zero(), count: 0.0 }
+    }
+
+    pub fn fit(&self, dim: usize) -> bool {
+        [&self.directions, &self.changes, &self.squares].iter().all(|sum| sum.fits(dim))
     }
 
     /// Lets all that is summed count less.
