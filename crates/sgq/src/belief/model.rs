@@ -259,7 +259,7 @@ impl Model {
         let before = self.answers.take(user, size, point, gradient);
         let length = kernel::norm(gradient) / size;
         match &before {
-            Some(_) if length > 4.0 * self.largest_first => self.caution *= 2.0,
+            Some(_) if length > 4.0 * self.largest_first => self.caution = (2.0 * self.caution).min(1e100),
             Some(_) => self.caution = (0.95 * self.caution).max(1.0),
             None => self.largest_first = self.largest_first.max(length),
         }

@@ -49,7 +49,8 @@ impl Safeguard {
             |(user, answer): (usize, &super::Answer)| self.smoothness[user] * kernel::distance(&answer.point, point);
         let bound = kernel::norm(answers.mean_gradient()) + answers.iter().map(carried).sum::<f64>() / users as f64;
         match self.reference {
-            Some(reference) if bound > 0.5 * reference => {
+            // What is past all numbers is not halved either.
+            Some(reference) if bound > 0.5 * reference || !bound.is_finite() => {
                 self.fallen_back |= self.answers >= PASSES * users;
             }
             _ => *self = Self { reference: Some(bound), answers: 0, fallen_back: false, ..std::mem::take(self) },
