@@ -64,13 +64,7 @@ impl Regression {
         loss: Loss,
         l2: f64,
     ) -> Result<Self, ProblemError> {
-        let mut problem = Self::without_constants(rows, targets, weights, blocks, loss, l2)?;
-        let (point, norm) = newton::solve(&problem)?;
-        problem.optimum = Some(Optimum { value: problem.value(&point), point });
-        problem.gradient_norm_at_optimum = norm;
-        problem.find_constants()?;
-        super::check_finite(&problem)?;
-        Ok(problem)
+        Self::build(rows, targets, weights, blocks, loss, l2, true)
     }
 
     /// The same without looking for the optimum, which takes longer than many a run: for a fit that nobody measures the gap of.
@@ -83,19 +77,17 @@ impl Regression {
         loss: Loss,
         l2: f64,
     ) -> Result<Self, ProblemError> {
-        let mut problem = Self::without_constants(rows, targets, weights, blocks, loss, l2)?;
-        problem.find_constants()?;
-        super::check_finite(&problem)?;
-        Ok(problem)
+        Self::build(rows, targets, weights, blocks, loss, l2, false)
     }
 
-    fn without_constants(
+    fn build(
         rows: Rows,
         targets: Vec<f64>,
         weights: &[f64],
         blocks: &[usize],
         loss: Loss,
         l2: f64,
+        solve: bool,
     ) -> Result<Self, ProblemError> {
         check(&rows, &targets, weights, blocks, loss, l2)?;
         let mut shares = weights.to_vec();
@@ -104,7 +96,7 @@ impl Regression {
             let total: f64 = shares.iter().sum();
             shares.iter_mut().for_each(|share| *share /= total);
         }
-        Ok(Self {
+        let mut problem = Self {
             rows: Arc::new(rows),
             targets,
             equal_shares: blocks.windows(2).all(|block| {
@@ -121,7 +113,15 @@ impl Regression {
             curvature: None,
             optimum: None,
             gradient_norm_at_optimum: f64::NAN,
-        })
+        };
+        if solve {
+            let (point, norm) = newton::solve(&problem)?;
+            problem.optimum = Some(Optimum { value: problem.value(&point), point });
+            problem.gradient_norm_at_optimum = norm;
+        }
+        problem.find_constants()?;
+        super::check_finite(&problem)?;
+        Ok(problem)
     }
 
     /// `‖∇f(x*)‖`: how well the optimum was found; NaN where nobody looked for it.
