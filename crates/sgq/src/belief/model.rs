@@ -25,7 +25,6 @@ pub const DENSE_UP_TO: usize = 256;
 /// Nobody has to be asked before the first step: those who were not yet asked are believed to be like the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    users: usize,
     /// `s_i`, one on average.
     sizes: Vec<f64>,
     /// `Σ s_i²`.
@@ -118,7 +117,6 @@ impl Belief for Model {
         smoothness: Option<&Smoothness>,
     ) -> Result<(), SettingsError> {
         let _ = storage;
-        self.users = users;
         self.sizes = sizes(users, smoothness);
         self.square_sizes = kernel::norm_squared(&self.sizes);
         self.scale = match smoothness {
@@ -132,7 +130,7 @@ impl Belief for Model {
     }
 
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        let per_user = self.safeguard.fits(users) && (self.users, self.sizes.len()) == (users, users);
+        let per_user = self.safeguard.fits(users) && self.sizes.len() == users;
         let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(dim))
             && [self.next.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
         // What is bounded by multiples of a scale that is none would have no bounds.
@@ -146,7 +144,7 @@ impl Belief for Model {
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
         self.trust.set_aside = None;
-        self.trust.uphill = self.trust.way_and_slope(point, gradient) > 0.0;
+        self.trust.uphill = self.trust.slope_along_the_way(point, gradient) > 0.0;
         if self.is_far_off(user, gradient) {
             self.set_aside(user, point);
             return;
@@ -157,7 +155,10 @@ impl Belief for Model {
         }
         self.take(user, point, gradient);
         self.safeguard.observe(&self.answers, &self.sizes, point);
-        self.think(point);
+        // While SAGA takes the steps, nobody looks at what the model would do.
+        if !self.fallen_back() {
+            self.think(point);
+        }
     }
 
     fn has_surrogate(&self) -> bool {
@@ -221,7 +222,7 @@ impl Model {
         self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && goes_on(answer))
     }
 
-    /// How far a user's last answer is from a point, squared; and when it was.
+    /// How far off a user's last answer may be at a point, `s_i² ‖x − x_i‖²`; and when it was.
     pub fn staleness(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
         let size = self.sizes[user];
         self.answers.get(user).map(|answer| (size * size * kernel::distance_squared(&answer.point, point), answer.when))
@@ -269,7 +270,7 @@ impl Model {
         if let (false, true, Some(secant)) = (self.scale.known, now.fresh, &now.secant) {
             self.scale.learn(kernel::norm(&secant.change));
         }
-        let users = self.users;
+        let users = self.sizes.len();
         match &mut self.plan {
             Some(plan) => plan.take(&Change { size, before: before.as_deref(), now, users }),
             // Where `L_i` had to be learned first, there are answers already.
@@ -291,7 +292,7 @@ impl Model {
             return;
         };
         let view = View {
-            users: self.users as f64,
+            users: self.sizes.len() as f64,
             answers: &self.answers,
             sizes: &self.sizes,
             square_sizes: self.square_sizes,
@@ -337,7 +338,7 @@ impl Model {
 
 impl Trust {
     /// `gᵀ(x − a)`; 0 before there is an anchor.
-    fn way_and_slope(&self, point: &[f64], gradient: &[f64]) -> f64 {
+    fn slope_along_the_way(&self, point: &[f64], gradient: &[f64]) -> f64 {
         point.iter().zip(&self.anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope).sum()
     }
 }
@@ -372,6 +373,21 @@ struct View<'a> {
     scale: f64,
     caution: f64,
     point: &'a [f64],
+}
+
+impl View<'_> {
+    /// `φ`: no curvature is believed to be smaller, after so many secants. With every answer curvature far below the users' own
+    /// becomes easier to believe, the more so in many dimensions.
+    fn flattest(&self, secants: f64) -> f64 {
+        let dim = self.point.len() as f64;
+        let boldness = 0.1 * dim / (dim + 20.0) * (self.answers.count() as f64 - 1.0);
+        self.scale * (0.002f64).max(0.2 / (1.0 + secants + boldness))
+    }
+}
+
+/// `β₀`: the curvature that is expected in a typical direction.
+fn expected_curvature(dim: usize, scale: f64) -> f64 {
+    (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale
 }
 
 /// What a plan comes to.

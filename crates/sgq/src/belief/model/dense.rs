@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Change, TINY, Thought, View,
-    estimate::{Estimate, shrinkage},
+    estimate::{Estimate, certain_gain, part_of_the_way},
+    expected_curvature,
     secants::{SecantSums, residual},
 };
 use crate::{kernel, matrix::Square};
@@ -88,7 +89,7 @@ impl Fit {
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
         let zero = || Square::zero(dim);
-        let expected = (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale;
+        let expected = expected_curvature(dim, scale);
         Self {
             start: Vec::new(),
             first: Vec::new(),
@@ -241,7 +242,7 @@ impl Dense {
         let trusted = noise / own_curvature;
 
         // The typical curvature first, then each direction's, drawn to it.
-        let floor = view.scale * (0.002f64).max(0.2 / (1.0 + self.secants.count + self.boldness(view)));
+        let floor = view.flattest(self.secants.count);
         let pull = noise / (0.5 * self.expected).powi(2);
         let seen = mixed.trace() + trusted * changes.trace() + pull * self.expected;
         let looked = points.trace() + trusted * directions.trace() + pull;
@@ -291,12 +292,6 @@ impl Dense {
         Some(Fit { metric, own_curvature: own_spread, bends, basis })
     }
 
-    /// With every answer curvature far below the users' largest becomes easier to believe, the more so in many dimensions.
-    fn boldness(&self, view: &View<'_>) -> f64 {
-        let dim = self.start.len() as f64;
-        0.1 * dim / (dim + 20.0) * (view.answers.count() as f64 - 1.0)
-    }
-
     /// The minimiser of the model, drawn to the start by how unsure it is.
     fn step(&mut self, spread: &Square, fit: &Fit, view: &View<'_>) -> Thought {
         let Fit { metric, own_curvature, bends, basis } = fit;
@@ -316,7 +311,8 @@ impl Dense {
         let loss = |k: usize| (0.5 * noise(k) / self.weight / bends[k] * unsure).max(0.0);
         let losses: Vec<f64> = (0..dim).map(loss).collect();
         let gain: f64 = (0..dim).map(|k| 0.5 * bends[k] * newton[k] * newton[k]).sum();
-        let shrunk = shrinkage(gain, &losses);
+        let each = certain_gain(gain, losses.iter().sum(), dim);
+        let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
         let drawn: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
         let mut minimiser = back.times_vector(&drawn);
         let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();

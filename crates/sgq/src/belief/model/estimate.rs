@@ -57,11 +57,14 @@ fn unsure(view: &View<'_>, total: f64, told: f64, effective: f64) -> f64 {
     (untold + missing * missing / effective) * (1.0 + 1.0 / effective)
 }
 
-/// How much of the way to go in each direction: James and Stein's idea, where `gain` is what the whole way would bring and
-/// `losses` what the estimate's error costs in each direction.
-pub(super) fn shrinkage(gain: f64, losses: &[f64]) -> Vec<f64> {
-    let dim = losses.len() as f64;
-    let certain = gain - (1.0 + (2.0 / dim).sqrt()) * losses.iter().sum::<f64>();
-    let each = certain.max(0.05 * gain) / dim;
-    losses.iter().map(|loss| if each > 0.0 { each / (each + loss) } else { 0.0 }).collect()
+/// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error
+/// costs in all directions: James and Stein's idea.
+pub(super) fn certain_gain(gain: f64, losses: f64, dim: usize) -> f64 {
+    let dim = dim as f64;
+    (gain - (1.0 + (2.0 / dim).sqrt()) * losses).max(0.05 * gain) / dim
+}
+
+/// How much of the way to go in a direction that is certain to bring so much, and costs so much by its error.
+pub(super) fn part_of_the_way(certain: f64, loss: f64) -> f64 {
+    if certain > 0.0 { certain / (certain + loss) } else { 0.0 }
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Change, TINY, Thought, View,
     dense::FIRST_SPREAD,
-    estimate::{Estimate, shrinkage},
+    estimate::{Estimate, certain_gain, part_of_the_way},
+    expected_curvature,
 };
 use crate::kernel;
 
@@ -45,7 +46,7 @@ struct Feedback {
 
 impl Isotropic {
     pub fn new(dim: usize, scale: f64) -> Self {
-        let expected = (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale;
+        let expected = expected_curvature(dim, scale);
         Self {
             start: Vec::new(),
             first_squared: 0.0,
@@ -132,8 +133,7 @@ impl Isotropic {
         let own_curvature = (wandering.max(0.0) + self.typical * self.typical) / (dim * (count + 1.0));
         let trusted = noise / own_curvature;
 
-        let boldness = 0.1 * dim / (dim + 20.0) * (view.answers.count() as f64 - 1.0);
-        let floor = view.scale * (0.002f64).max(0.2 / (1.0 + count + boldness));
+        let floor = view.flattest(count);
         let pull = noise / (0.5 * self.expected).powi(2);
         let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
         let seen = mixed - fed_back + trusted * changes + pull * self.expected;
@@ -162,7 +162,7 @@ impl Isotropic {
         let newton: Vec<f64> = (0..dim).map(|k| anchor[k] - self.start[k] - gradient[k] / bend).collect();
         let loss = 0.5 * spread / dim as f64 / bend * unsure;
         let gain = 0.5 * bend * kernel::norm_squared(&newton);
-        let shrunk = shrinkage(gain, &vec![loss; dim]).first().copied().unwrap_or(0.0);
+        let shrunk = part_of_the_way(certain_gain(gain, dim as f64 * loss, dim), loss);
         self.feedback.last = shrunk / bend;
         let minimiser = newton.iter().zip(&self.start).map(|(value, start)| start + shrunk * value).collect();
         Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
