@@ -7,6 +7,8 @@
 //! - [`Region`]: where the constants hold;
 //! - [`Bound`]: the curve that the gap stays below, and the queries to a target;
 //! - [`Choices`]: Lemma 2's bonus and Proposition 1's regret, measured along a run.
+//!
+//! Beside the paper's results, [`RandomOrderLimit`] says how few queries can be enough in random order.
 
 mod assumptions;
 mod bound;
@@ -14,6 +16,7 @@ mod certificate;
 mod choices;
 mod constants;
 mod heterogeneity;
+mod limit;
 mod region;
 mod scalar;
 
@@ -27,6 +30,7 @@ pub use certificate::{Certificate, Question, TheoryError, Verdict};
 pub use choices::{Choices, Measured};
 pub use constants::{Constant, Constants, Provenance};
 pub use heterogeneity::{Heterogeneity, Spread};
+pub use limit::RandomOrderLimit;
 pub use region::{Region, RegionError};
 pub use scalar::Moments;
 
