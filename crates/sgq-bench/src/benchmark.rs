@@ -1,6 +1,7 @@
 //! The query-efficiency benchmark: every method on every problem, with its step size tuned in hindsight and without.
 
 mod cell;
+mod distance;
 mod heat_map;
 mod output;
 mod store;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Experiment, run::TrialError};
+use crate::{Experiment, limit::Limits, run::TrialError};
 
 pub(crate) use cell::{Cell, Tried, best};
 pub use heat_map::HeatMap;
@@ -86,6 +87,8 @@ pub struct Outcome {
     pub cells: Vec<CellResult>,
     /// How many are not finished.
     pub unfinished: usize,
+    /// The limit for random order, a yardstick.
+    pub limits: Limits,
 }
 
 /// Runs every cell that the store does not hold yet. `on_cell` is called after each, `true` if it was computed.
@@ -95,7 +98,7 @@ pub fn run(
     interrupt: &AtomicBool,
     on_cell: &(dyn Fn(bool) + Sync),
 ) -> Result<Outcome, BenchmarkError> {
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { limits: Limits::of(experiment), ..Outcome::default() };
     for problem in &experiment.problems {
         for method in &experiment.methods {
             let cell = Cell { experiment, problem, method, interrupt };

@@ -10,6 +10,7 @@
 
 mod axis;
 mod drawing;
+mod panels;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod text;
 mod trace;
 
 use drawing::Drawing;
+pub(crate) use panels::{Look, Panel, Panels, Series, Vertical};
 use resvg::{tiny_skia, usvg};
 pub(crate) use text::escape;
 
@@ -103,14 +105,19 @@ impl Figure {
 
     /// The figure as a PNG image, at twice the size of the SVG.
     pub fn png(&self) -> Result<Vec<u8>, FigureError> {
-        let mut options = usvg::Options { font_family: FONT_FAMILY.to_owned(), ..usvg::Options::default() };
-        options.fontdb_mut().load_font_data(FONT.to_vec());
-        let tree = usvg::Tree::from_str(&self.svg(), &options)?;
-        let pixels = |size: f32| (size * SCALE).ceil() as u32;
-        let (width, height) = (pixels(tree.size().width()), pixels(tree.size().height()));
-        let mut canvas = tiny_skia::Pixmap::new(width, height).ok_or(FigureError::Canvas { width, height })?;
-        let scale = tiny_skia::Transform::from_scale(SCALE, SCALE);
-        resvg::render(&tree, scale, &mut canvas.as_mut());
-        canvas.encode_png().map_err(|error| FigureError::Encoding(error.to_string()))
+        png(&self.svg())
     }
+}
+
+/// An SVG document of ours as a PNG image, at twice its size.
+pub(crate) fn png(svg: &str) -> Result<Vec<u8>, FigureError> {
+    let mut options = usvg::Options { font_family: FONT_FAMILY.to_owned(), ..usvg::Options::default() };
+    options.fontdb_mut().load_font_data(FONT.to_vec());
+    let tree = usvg::Tree::from_str(svg, &options)?;
+    let pixels = |size: f32| (size * SCALE).ceil() as u32;
+    let (width, height) = (pixels(tree.size().width()), pixels(tree.size().height()));
+    let mut canvas = tiny_skia::Pixmap::new(width, height).ok_or(FigureError::Canvas { width, height })?;
+    let scale = tiny_skia::Transform::from_scale(SCALE, SCALE);
+    resvg::render(&tree, scale, &mut canvas.as_mut());
+    canvas.encode_png().map_err(|error| FigureError::Encoding(error.to_string()))
 }

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::{
     Experiment,
     choices::ChoicesAtQuery,
-    figure::{Curve, Figure, FigureError, Point},
+    figure::{self, Curve, Figure, FigureError, Point},
     run::{MethodResult, Results},
 };
 
@@ -49,9 +49,13 @@ impl Folder {
 
     /// Writes a figure as `name.svg` and `name.png`, and returns the SVG.
     pub fn write_figure(&mut self, name: &str, figure: &Figure) -> Result<String, OutputError> {
-        let svg = figure.svg();
+        self.write_drawing(name, figure.svg())
+    }
+
+    /// Writes an SVG document of ours as `name.svg` and `name.png`, and returns it.
+    pub(crate) fn write_drawing(&mut self, name: &str, svg: String) -> Result<String, OutputError> {
         self.write(&format!("{name}.svg"), &svg)?;
-        self.write(&format!("{name}.png"), figure.png()?)?;
+        self.write(&format!("{name}.png"), figure::png(&svg)?)?;
         Ok(svg)
     }
 
@@ -99,6 +103,9 @@ pub fn write_curves(
     if results.rows.iter().any(|row| row.choices.is_some()) {
         let name = if stem == "curves" { "choices.csv".into() } else { format!("{stem}-choices.csv") };
         folder.write(&name, choices_csv(&results.rows, with_problem))?;
+    }
+    if !results.rows.is_empty() && !results.limits.is_empty() {
+        folder.write("limit.csv", results.limits.csv(&experiment.targets))?;
     }
     let mut svgs = Vec::new();
     for problem in &experiment.problems {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Experiment, figure::escape as escaped, run::Results, summary::readable};
+use crate::{Experiment, figure::escape as escaped, limit, run::Results, summary::readable};
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {
@@ -74,12 +74,13 @@ pub struct Table {
     pub lines: Vec<Vec<String>>,
 }
 
-/// A benchmark's page: figures, then tables, then what kind of problems they are about.
+/// A benchmark's page: notes on what it shows, figures, then tables, then what kind of problems they are about.
 pub fn page(
     title: &str,
     unfinished: usize,
     tables: &[Table],
     figures: &[(String, String)],
+    notes: &[&str],
     cards: &[(String, String)],
 ) -> String {
     let mut page = beginning(title);
@@ -92,6 +93,9 @@ pub fn page(
          interval of 95%. Tuned: the best step size of a grid, for each target its own. Untuned: each method's own default. \
          An oracle sees more than it pays for: a yardstick, which no real run can be.</p>\n",
     );
+    for note in notes {
+        let _ = writeln!(page, "<p>{}</p>", escaped(note));
+    }
     for (title, svg) in figures {
         let _ = writeln!(page, "<h2>{}</h2>\n{svg}", escaped(title));
     }
@@ -140,6 +144,11 @@ fn write_section(page: &mut String, section: &Section<'_>) {
             _ => writeln!(page, "<td>{} diverged</td></tr>", row.diverged),
         };
     }
+    let limit = results.limits.on(problem);
+    if let Some(queries) = limit {
+        let cells: String = queries.iter().map(|queries| format!("<td>{queries}</td>")).collect();
+        let _ = writeln!(page, "<tr class=\"oracle\"><td>{}</td>{cells}<td></td></tr>", escaped(limit::LABEL));
+    }
     let _ = writeln!(
         page,
         "</table></div>\n<p>First number of billed queries at which the mean gap is at or below the target; bands show \
@@ -154,6 +163,9 @@ fn write_section(page: &mut String, section: &Section<'_>) {
             "<p>An oracle looks at every user's gradient before each query and pays for one: a yardstick, \
              which no real run can be.</p>\n",
         );
+    }
+    if limit.is_some() {
+        let _ = writeln!(page, "<p>{}</p>", escaped(limit::EXPLANATION));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
     certify::MethodCertificate,
     choices::ChoiceStatistics,
     experiment::{NamedMethod, NamedProblem},
+    limit::Limits,
     output::file_name,
     statistics::{CurveMean, first_at_most},
     trace::{Trace, prepare_folder},
@@ -43,6 +44,8 @@ pub struct Results {
     pub failure: Option<RunError>,
     /// What theory says of each method on each problem, where somebody asked.
     pub certificates: Vec<MethodCertificate>,
+    /// The limit for random order, a yardstick, where somebody asked.
+    pub limits: Limits,
 }
 
 impl Results {

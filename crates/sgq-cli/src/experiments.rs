@@ -12,6 +12,7 @@ use sgq_bench::{
     Experiment,
     certify::{self, certify},
     experiment::{MAX_BUDGET, MAX_TRIALS, Tuning},
+    limit::Limits,
     output::{Folder, write_curves},
     report::{self, Section},
     run::{Control, Results, run},
@@ -117,8 +118,12 @@ impl Job<'_> {
             let mut results = self.run_one(&experiment, trace.as_deref(), interrupt);
             results.certificates = certificates;
             let (stem, with_problem) = match self.files {
+                // The paper's figures have no such line: its results stay as they are.
                 Files::NamedByExperiment => (&*experiment.name, false),
-                Files::Curves => ("curves", true),
+                Files::Curves => {
+                    results.limits = Limits::of(&experiment);
+                    ("curves", true)
+                }
             };
             figures.push(write_curves(&mut folder, stem, with_problem, &experiment, &results)?);
             runs.push((experiment, results));

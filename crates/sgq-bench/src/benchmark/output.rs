@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned};
+use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned, distance};
 use crate::{
     Experiment,
     figure::{Curve, Figure, Point},
+    limit,
     output::{Folder, OutputError, file_name, quoted},
     report,
     summary::readable,
@@ -16,7 +17,20 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
     let rows: Vec<&Row> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
     folder.write("summary.csv", summary_csv(&rows))?;
     folder.write("overview.csv", overview_csv(experiment, outcome))?;
+    let mut notes = Vec::new();
+    if !outcome.limits.is_empty() {
+        folder.write("limit.csv", outcome.limits.csv(&experiment.targets))?;
+        notes.push(limit::EXPLANATION);
+    }
     let mut sections = Vec::new();
+    for (name, panels) in
+        [("distance", distance::queries(experiment, outcome)), ("share", distance::shares(experiment, outcome))]
+    {
+        if let Some(panels) = panels {
+            let svg = folder.write_drawing(name, panels.svg())?;
+            sections.push((panels.title, svg));
+        }
+    }
     for tuning in [Tuned::Tuned, Tuned::Untuned] {
         let words = words(tuning);
         let profile = profile(experiment, outcome, tuning);
@@ -44,7 +58,7 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
     let tables = report_tables(experiment, outcome);
     let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
     let cards: Vec<(String, String)> = cards.collect();
-    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &cards))
+    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &notes, &cards))
 }
 
 fn words(tuning: Tuned) -> &'static str {
@@ -66,7 +80,7 @@ fn of_problem<'o>(outcome: &'o Outcome, problem: &str) -> Vec<&'o CellResult> {
 }
 
 /// One method on one problem, if it is finished.
-fn cell_of<'o>(outcome: &'o Outcome, problem: &str, method: &str) -> Option<&'o CellResult> {
+pub(super) fn cell_of<'o>(outcome: &'o Outcome, problem: &str, method: &str) -> Option<&'o CellResult> {
     let is_it =
         |cell: &&CellResult| cell.rows.first().is_some_and(|row| row.problem == problem && row.method == method);
     outcome.cells.iter().find(is_it)
@@ -138,12 +152,12 @@ fn label(cell: &CellResult) -> String {
 }
 
 /// The queries of one line of one cell.
-fn queries(cell: &CellResult, tuning: Tuned, target: f64) -> Option<u64> {
+pub(super) fn queries(cell: &CellResult, tuning: Tuned, target: f64) -> Option<u64> {
     cell.rows.iter().find(|row| row.tuning == tuning && row.target == target)?.queries
 }
 
 /// The fewest queries that a method which pays for what it sees needs.
-fn fewest(cells: &[&CellResult], tuning: Tuned, target: f64) -> Option<u64> {
+pub(super) fn fewest(cells: &[&CellResult], tuning: Tuned, target: f64) -> Option<u64> {
     cells.iter().filter(|cell| cell.sees_more.is_none()).filter_map(|cell| queries(cell, tuning, target)).min()
 }
 
@@ -246,7 +260,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     }
 }
 
-/// A table for each problem: queries to each target, tuned and untuned.
+/// A table for each problem: queries to each target, tuned and untuned; then how far it is to the limit and to the oracle.
 pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::Table> {
     let mut tables = Vec::new();
     for tuning in [Tuned::Tuned, Tuned::Untuned] {
@@ -263,15 +277,20 @@ pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::
                 }));
                 line
             });
+            let limit = outcome.limits.on(&problem.name).map(|queries| {
+                let queries = queries.iter().map(u64::to_string);
+                [limit::LABEL.to_owned()].into_iter().chain(queries).collect()
+            });
             let mut heading = vec!["queries to a gap of".to_owned()];
             heading.extend(experiment.targets.iter().map(|target| readable(*target)));
             tables.push(report::Table {
                 title: format!("{}, step sizes {}", problem.name, words(tuning)),
                 heading,
-                lines: lines.collect(),
+                lines: lines.chain(limit).collect(),
             });
         }
     }
+    tables.extend(distance::tables(experiment, outcome));
     tables
 }
 

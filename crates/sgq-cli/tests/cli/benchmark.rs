@@ -54,6 +54,12 @@ fn the_suite_runs_in_its_quick_mode() {
     let out = place.path().join("out/grouped-quick");
     let first = cells(&out);
     assert_eq!(first.len(), 2);
+    // Every problem of the part has its limit; the pictures need a method that has nothing to tune.
+    let limits = read_text(out.join("limit.csv"));
+    assert_eq!(limits.lines().next(), Some("problem,target,queries"));
+    assert_eq!(limits.lines().filter(|line| line.starts_with("exam,")).count(), 5);
+    assert_eq!(limits.lines().count(), 6);
+    assert!(!out.join("distance.svg").exists() && !out.join("share.svg").exists());
     let marked = out.join("cells").join(first.first().unwrap());
     let text = read_text(&marked).replace("\"step_size\":", "\"step_size\": ");
     fs::write(&marked, &text).unwrap();
@@ -82,14 +88,31 @@ fn the_suite_runs_in_its_quick_mode() {
         assert!(step.parse::<f64>().unwrap() > 0.0, "{line}");
     }
     assert!(reached > 500, "{reached}");
+    let limits = read_text(out.join("limit.csv"));
+    assert_eq!(limits.lines().count(), 1 + 5 * count("[[problem]]"));
+    let fewest = limits.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
+    assert!(fewest.clone().all(|queries| (1..=6).contains(&queries)) && fewest.max() > Some(1), "{limits}");
+    for file in ["distance.svg", "distance.png", "share.svg", "share.png"] {
+        assert!(out.join(file).exists(), "{file}");
+    }
     for file in ["report.html", "profile-tuned.svg", "profile-untuned.png", "heat-tuned-0.1.svg", "curves-medpar.svg"] {
         assert!(out.join(file).exists(), "{file}");
     }
     assert!(stdout.contains("exam, step sizes tuned") && stdout.contains("OGQ (oracle, looks not billed)"), "{stdout}");
 
     // Once more: nothing is computed, and the bytes are the same, on one thread too.
+    assert!(stdout.contains("limit for random order (yardstick, no method)"), "{stdout}");
+    assert!(stdout.contains("Queries of frugal over the limit for random order"), "{stdout}");
     let before = read_text(out.join("report.html"));
+    assert!(
+        before.contains("limit for random order (yardstick, no method)") && before.contains("½ tr(H⁻¹Σ)(1/k − 1/n)")
+    );
+    let pictures =
+        ["distance.svg", "distance.png", "share.svg", "share.png"].map(|file| fs::read(out.join(file)).unwrap());
     run(&["--threads", "1"]);
+    for (file, bytes) in ["distance.svg", "distance.png", "share.svg", "share.png"].iter().zip(&pictures) {
+        assert_eq!(&fs::read(out.join(file)).unwrap(), bytes, "{file}");
+    }
     assert_eq!(read_text(out.join("summary.csv")), summary);
     assert_eq!(read_text(out.join("report.html")), before);
     fs::remove_dir_all(out.join("cells")).unwrap();
@@ -158,4 +181,19 @@ fn names_and_files_that_are_not_there_are_named() {
         let csv = read_text(place.path().join("x/curves.csv"));
         assert_eq!(csv.lines().nth(1), Some("p,sgd,0,1.0,NaN"));
     }
+}
+
+#[test]
+fn a_run_without_tuning_has_its_limit_too() {
+    let place = tempdir().unwrap();
+    let text = format!("targets = [0.9, 0.1]\n{GOOD_HEAD}[[method]]\nmethod = \"sgd\"\n");
+    let text = text.replace("curvature = [1]", "curvature = [1, 1]").replace("center = [0]", "center = [-1, 1]");
+    fs::write(place.path().join("x.toml"), text).unwrap();
+    succeeds(place.path(), &["run", "x.toml", "--out", "x"]);
+    // H = 2, gradients ∓2: ½ · 4 / 2 (1/k − 1/2) is 0.5 after one query and 0 after both.
+    assert_eq!(read_text(place.path().join("x/limit.csv")), "problem,target,queries\np,0.9,1\np,0.1,2\n");
+    let report = read_text(place.path().join("x/report.html"));
+    assert!(
+        report.contains("<td>limit for random order (yardstick, no method)</td><td>1</td><td>2</td><td></td></tr>")
+    );
 }
