@@ -53,6 +53,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/methods.md")]
     struct Methods;
+    #[doc = include_str!("../../../docs/sgq-in-practice.md")]
+    struct SgqInPractice;
     #[doc = include_str!("../../../docs/theory.md")]
     struct Theory;
 }
