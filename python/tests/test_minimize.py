@@ -140,3 +140,19 @@ def test_frugal_needs_no_step_size_and_no_smoothness():
     assert abs(with_bound.x[0]) < 1e-9 and abs(without.x[0]) < 1e-9
     # Anybody may be asked first, and nobody has to be before the first step.
     assert with_bound.nit == 40 and without.history["user"][0] == without.history["user"][1]
+
+
+def test_options_of_sgq_need_no_smoothness():
+    practical = sgq.minimize(USERS, [5.0], "practical-sgq", budget=200, seed=7)
+    # Every query is a step, and the second asks the same user again, to learn how smooth it is.
+    assert practical.nit == 200 and abs(practical.x[0]) < 1e-2
+    assert practical.history["user"][0] == practical.history["user"][1]
+    by_parts = {"p": 0.3, "bonus": 0.1, "lazy": True, "learned": True}
+    same = sgq.minimize(USERS, [5.0], "surrogate-ei + best-step", budget=200, seed=7, **by_parts)
+    assert (same.history["user"] == practical.history["user"]).all() and same.x == practical.x
+    learned = sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, seed=7, learned=True)
+    assert learned.nit == 56
+    with pytest.raises(TypeError, match="lazy is 1.5: it must be True or False"):
+        sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=1.5)
+    with pytest.raises(ValueError, match="or have them learned"):
+        sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=True)

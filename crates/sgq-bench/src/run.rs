@@ -251,9 +251,11 @@ impl Cell<'_> {
         Ok((curve, choices.map(|(_, statistics)| statistics)))
     }
 
-    /// Lemma 2 and Proposition 1 are about choices by surrogate scores.
+    /// Lemma 2 and Proposition 1 are about choices by the paper's scores.
     fn measures_choices(&self) -> bool {
-        self.control.choices && matches!(self.method.recipe.choice, ChoiceKind::SurrogateEi { .. })
+        let recipe = &self.method.recipe;
+        let by_score = matches!(recipe.choice, ChoiceKind::SurrogateEi { lazy: false, learned: false, .. });
+        self.control.choices && by_score && recipe.has_step_size()
     }
 }
 

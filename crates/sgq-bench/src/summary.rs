@@ -230,12 +230,11 @@ fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json:
     let recipe = &method.recipe;
     let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
     match recipe.choice {
-        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp } => {
+        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp, lazy, learned } => {
             settings.push(("p".into(), explore.into()));
             settings.push(("bonus".into(), bonus_weight.into()));
-            if sharp {
-                settings.push(("sharp".into(), sharp.into()));
-            }
+            let switches = [("sharp", sharp), ("lazy", lazy), ("learned", learned)];
+            settings.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, on)| (name.into(), on.into())));
         }
         ChoiceKind::OracleEi { sharp: true } => settings.push(("sharp".into(), true.into())),
         ChoiceKind::ByNorm { mixture, cost_aware } => {
@@ -251,6 +250,7 @@ fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json:
     }
     settings.push(("update".into(), recipe.update_entry().name.into()));
     match recipe.update {
+        UpdateKind::BestStep { sharp: true } => settings.push(("sharp".into(), true.into())),
         UpdateKind::Svrg { inner_steps } => {
             settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
         }

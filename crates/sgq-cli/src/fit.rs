@@ -131,6 +131,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         budget,
         target_gap: args.method.target_gap,
         p: explore(&entry.recipe),
+        set: args.method.set.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
         seed: args.method.seed,
         standardised: !args.data.no_standardise,
         table: entry.recipe.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),

@@ -1,6 +1,7 @@
 //! What a method believes of each user between two answers.
 
 mod last_gradient;
+mod learned;
 mod model;
 mod points;
 mod sum;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Part, SettingsError, Smoothness, Storage, TellError};
 
 pub use last_gradient::LastGradient;
+pub use learned::LearnedSmoothness;
 pub use model::{DENSE_UP_TO, Model};
 
 /// What is held of the users: built from their answers, read by the choice and the update.
@@ -45,6 +47,11 @@ pub trait Belief: Part {
 
     /// Whether every user must be asked once, at the start, before the first step.
     fn wants_first_sweep(&self) -> bool;
+
+    /// Whether users' smoothness is learned from their answers, and need not be given.
+    fn learns_smoothness(&self) -> bool {
+        false
+    }
 
     /// Takes in one user's gradient at the point where it was asked for.
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]);

@@ -22,8 +22,8 @@ use crate::{
         SurrogateEi, Uniform,
     },
     update::{
-        Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
-        Saga, Sgd, Svrg,
+        Aggregated, BestStep, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton,
+        Recursive, Saga, Sgd, Svrg,
     },
 };
 
@@ -71,6 +71,10 @@ pub enum ChoiceKind {
         bonus_weight: f64,
         /// Whether to use f's own smoothness.
         sharp: bool,
+        /// Whether steps begin at once, over a [lazy](LastGradient::lazy) table.
+        lazy: bool,
+        /// Whether each `L_i` is [learned](LastGradient::learning).
+        learned: bool,
     },
 }
 
@@ -79,6 +83,11 @@ pub enum ChoiceKind {
 pub enum UpdateKind {
     /// [`Sgd`].
     Sgd,
+    /// [`BestStep`].
+    BestStep {
+        /// Whether to use f's own smoothness.
+        sharp: bool,
+    },
     /// [`Saga`].
     Saga,
     /// [`Aggregated`].
@@ -172,7 +181,11 @@ impl Recipe {
 
     /// Puts the parts together, with the belief that they need.
     fn method(&self, name: &str, users: usize) -> Result<Method<LastGradient, AnyChoice, AnyUpdate>, SettingsError> {
-        let belief = if self.keeps_table() { LastGradient::new() } else { LastGradient::absent() };
+        let belief = match self.choice {
+            ChoiceKind::SurrogateEi { lazy, learned, .. } => LastGradient::new().lazy(lazy).learning(learned),
+            _ if self.keeps_table() => LastGradient::new(),
+            _ => LastGradient::absent(),
+        };
         let parts = self.choice.part(users).zip(self.update.part(users));
         let (choice, update) = parts.ok_or_else(|| self.do_not_fit())?;
         Ok(Method::new(name, belief, choice, update))
@@ -198,14 +211,17 @@ impl Recipe {
 
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
-        self.update != UpdateKind::ToMinimiser
+        !matches!(self.update, UpdateKind::ToMinimiser | UpdateKind::BestStep { .. })
     }
 
     /// Whether a part reads everybody's last gradient, and a table of them is kept.
     pub fn keeps_table(&self) -> bool {
         use UpdateKind as U;
         matches!(self.choice, ChoiceKind::SurrogateEi { .. } | ChoiceKind::Projection)
-            || matches!(self.update, U::Saga | U::Aggregated | U::DoublyAggregated | U::QuasiNewton)
+            || matches!(
+                self.update,
+                U::Saga | U::Aggregated | U::DoublyAggregated | U::QuasiNewton | U::BestStep { .. }
+            )
     }
 
     /// The catalogue's entry of the choice.
@@ -220,7 +236,11 @@ impl Recipe {
 
     /// The settings that its parts take.
     pub fn settings(&self) -> Vec<Entry> {
-        [self.choice_entry().settings, self.update_entry().settings].concat()
+        let mut settings = self.choice_entry().settings.to_vec();
+        // One of the same name is the update's.
+        let new = |entry: &&Entry| self.choice_entry().settings.iter().all(|other| other.name != entry.name);
+        settings.extend(self.update_entry().settings.iter().filter(new));
+        settings
     }
 
     /// Whether two runs with different seeds are the same run.
@@ -277,7 +297,7 @@ impl Recipe {
             U::Recursive { .. } => ("1/(2 L_max)", 1.0 / (2.0 * max)),
             // IQN's first curvature.
             U::QuasiNewton => ("1/L_max", 1.0 / max),
-            U::ToMinimiser => ("none: it goes its own way", 1.0),
+            U::ToMinimiser | U::BestStep { .. } => ("none: it goes its own way", 1.0),
             U::CurvatureAided | U::FullGradient | U::Lbfgs => ("1/L", 1.0 / own),
         };
         DefaultStep { size, formula }

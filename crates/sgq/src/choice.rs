@@ -59,6 +59,8 @@ pub trait Choice<B: Belief>: Part {
 pub struct Needs {
     /// Every user's smoothness constant `L_i`.
     pub smoothness: bool,
+    /// Whether a belief that [learns](Belief::learns_smoothness) them will do as well.
+    pub or_learned: bool,
     /// A look at every user's true gradient before each choice, which only a simulation can offer.
     pub oracle: bool,
     /// Users' losses, for polling and with each answer. A session asks for gradients only, so that a problem must be in
@@ -76,6 +78,8 @@ pub struct Scene<'a, B> {
     pub step_size: f64,
     /// What is believed of the users.
     pub belief: &'a B,
+    /// Whether the update finds a step size of its own, and `step_size` means nothing.
+    pub(crate) own_step: bool,
     pub(crate) smoothness: Option<&'a Smoothness>,
     pub(crate) all_gradients: Option<&'a [f64]>,
     pub(crate) problem: Option<&'a dyn Problem>,
@@ -83,7 +87,8 @@ pub struct Scene<'a, B> {
 }
 
 impl<'a, B> Scene<'a, B> {
-    /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them.
+    /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them, and the belief does not learn
+    /// them.
     pub fn smoothness(&self) -> Result<&'a Smoothness, ChoiceError> {
         self.smoothness.ok_or(ChoiceError::NotAskedFor("smoothness"))
     }

@@ -39,7 +39,7 @@ pub use method::{Method, Part};
 pub use oracle::Oracle;
 pub use problem::Problem;
 pub use random::Random;
-pub use score::{bonus, expected_improvement};
+pub use score::{best_improvement, bonus, expected_improvement};
 pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use settings::{Settings, SettingsError, Smoothness};
 pub use step_size::StepSize;
@@ -53,6 +53,8 @@ mod documents {
     struct Readme;
     #[doc = include_str!("../../../docs/methods.md")]
     struct Methods;
+    #[doc = include_str!("../../../docs/sgq-in-practice.md")]
+    struct SgqInPractice;
     #[doc = include_str!("../../../docs/theory.md")]
     struct Theory;
 }

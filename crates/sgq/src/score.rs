@@ -29,6 +29,29 @@ pub fn bonus(step_size: f64, smoothness: f64, mean_norm: f64, gradient_norm: f64
         + 0.5 * curvature * error * error
 }
 
+/// What a step along one user's gradient may improve if its size is the best one, up to a factor that all users share.
+///
+/// At its best step size `⟨∇f, ∇f_i⟩ / (L ‖∇f_i‖²)` the expected improvement, Eq. (3), is `⟨∇f, ∇f_i⟩² / (2L ‖∇f_i‖²)`: the
+/// more, the larger `⟨∇f, ∇f_i⟩ / ‖∇f_i‖` is. Of that inner product the surrogates know `⟨ḡ, g̃_i⟩`, and by the first steps of
+/// Lemma 2's proof they are off by at most `s_i = ‖ḡ‖ ε_i + ‖g̃_i‖ ε̄ + ε_i ε̄`. With the weight `w` of that bonus the score is
+///
+/// `(⟨ḡ, g̃_i⟩ + w·s_i) / ‖g̃_i‖`
+///
+/// and infinite where the last gradient was zero, but need not be any more.
+pub fn best_improvement(
+    inner_product: f64,
+    mean_norm: f64,
+    gradient_norm: f64,
+    error: f64,
+    mean_error: f64,
+    bonus_weight: f64,
+) -> f64 {
+    let bonus = mean_norm * error + gradient_norm * mean_error + error * mean_error;
+    let most = inner_product + bonus_weight * bonus;
+    // A user without a gradient, and without a reason to have one by now, promises nothing; it is no division by zero.
+    if most == 0.0 { 0.0 } else { most / gradient_norm }
+}
+
 /// What the scores of all users have in common at one step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scoring {
@@ -47,5 +70,11 @@ impl Scoring {
         let Self { step_size, smoothness, bonus_weight, mean_norm } = *self;
         let surrogate = expected_improvement(step_size, smoothness, inner_product, gradient_norm);
         surrogate + bonus_weight * bonus(step_size, smoothness, mean_norm, gradient_norm, error, mean_error)
+    }
+
+    /// The same where the step size is the best one.
+    #[inline(always)]
+    pub(crate) fn promise(&self, inner_product: f64, gradient_norm: f64, error: f64, mean_error: f64) -> f64 {
+        best_improvement(inner_product, self.mean_norm, gradient_norm, error, mean_error, self.bonus_weight)
     }
 }

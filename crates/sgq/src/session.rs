@@ -192,6 +192,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             point: &state.point,
             step_size: state.schedule.at(state.steps),
             belief: &state.belief,
+            own_step: state.update.has_own_step(),
             smoothness: state.smoothness.as_ref(),
             all_gradients,
             problem: self.sight.problem().filter(|_| state.choice.needs().losses),
@@ -278,13 +279,16 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
                 moved = state.update.finish_sweep(size, next_point);
             }
         } else {
-            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size };
+            let smoothness = state.smoothness.as_ref();
+            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size, smoothness };
             state.update.step(&step, &mut state.random, next_point);
             moved = true;
         }
         state.belief.observe(user, reply.point, gradient);
         if sweep.is_none() {
-            state.update.arrive(&state.belief, next_point);
+            let smoothness = state.smoothness.as_ref();
+            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size, smoothness };
+            state.update.arrive(&step, next_point);
         }
         state.choice.observe(&reply, &mut state.random);
         if moved {
@@ -338,7 +342,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
 
     /// The theorem that bounds the step size of this method, where there is one.
     pub fn theorem(&self) -> Option<Theorem> {
-        self.state.update.theorem(self.state.choice.theorem())
+        open::theorem(&self.state.belief, &self.state.choice, &self.state.update)
     }
 
     /// The counts, user by user, billed and diagnostic.

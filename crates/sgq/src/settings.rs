@@ -224,8 +224,13 @@ pub enum SettingsError {
     CostsLength { users: usize, found: usize },
     #[error("a query to user {user} costs {value}: it must be positive and finite")]
     Cost { user: usize, value: f64 },
-    #[error("{method} scores users by their smoothness: give the settings each L_i")]
+    #[error("{method} goes by users' smoothness: give the settings each L_i, or have them learned")]
     NeedsSmoothness { method: String },
+    #[error(
+        "{method} corrects its steps by everybody's last gradient, and cannot begin before all were asked: take another update, \
+         such as sgd, or a table that is not lazy"
+    )]
+    NeedsEverybody { method: String },
     #[error("no step size was set: give a number, a rule, or the theory's")]
     NoStepSize,
     #[error("the step size is {0}: it must be positive and finite")]

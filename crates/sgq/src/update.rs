@@ -1,6 +1,7 @@
 //! How the point moves on an answer.
 
 mod aggregated;
+mod best_step;
 mod curvature;
 mod full;
 mod snapshots;
@@ -9,9 +10,10 @@ mod to_minimiser;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Belief, LastGradient, Part, Random, Reply, SettingsError, kernel, theory::Theorem};
+use crate::{Belief, LastGradient, Part, Random, Reply, SettingsError, Smoothness, kernel, theory::Theorem};
 
 pub use aggregated::{Aggregated, DoublyAggregated};
+pub use best_step::BestStep;
 pub use curvature::{CurvatureAided, QuasiNewton};
 pub use full::{FullGradient, Lbfgs};
 pub use snapshots::{Katyusha, Loopless, Recursive};
@@ -75,9 +77,20 @@ pub trait Update<B: Belief>: Part {
         false
     }
 
-    /// Moves the point once more when the belief has taken in the answer, for updates that go by what is believed now.
-    fn arrive(&mut self, belief: &B, point: &mut [f64]) {
-        let _ = (belief, point);
+    /// Whether it needs the users' smoothness, given or [learned](Belief::learns_smoothness).
+    fn needs_smoothness(&self) -> bool {
+        false
+    }
+
+    /// Whether it corrects its steps by everybody's last gradient, and cannot begin before all have been asked.
+    fn needs_everybody(&self) -> bool {
+        false
+    }
+
+    /// Moves the point once more when the belief has taken in the answer, for updates that go by what is believed now: the
+    /// same as in `step`, but for the belief.
+    fn arrive(&mut self, step: &Step<'_, B>, point: &mut [f64]) {
+        let _ = (step, point);
     }
 
     /// Moves the point along an answer.
@@ -87,7 +100,7 @@ pub trait Update<B: Belief>: Part {
 /// All that an update may look at when an answer comes in.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a, B> {
-    /// What was believed of the users before this answer.
+    /// What was believed of the users before this answer; in [`Update::arrive`], what is believed after it.
     pub belief: &'a B,
     /// The answer.
     pub reply: Reply<'a>,
@@ -95,6 +108,8 @@ pub struct Step<'a, B> {
     pub weight: f64,
     /// The step size `α_t`.
     pub size: f64,
+    /// The users' smoothness constants, where they were given.
+    pub smoothness: Option<&'a Smoothness>,
 }
 
 /// `x −= α ∇f_i(x)`, Eq. (2); the gradient counts as much as its weight says.
@@ -119,6 +134,10 @@ impl Update<LastGradient> for Saga {
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         // SAGA's analysis is for uniform sampling only.
         (of_sgd == Some(Theorem::UniformSgd)).then_some(Theorem::Saga)
+    }
+
+    fn needs_everybody(&self) -> bool {
+        true
     }
 
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {

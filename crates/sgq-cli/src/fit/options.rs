@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use sgq::{
     Format, Storage,
-    catalog::{ChoiceKind, METHODS, MethodEntry, Recipe},
+    catalog::{ChoiceKind, METHODS, MethodEntry, Recipe, Setting},
     problem::{Loss, Regression},
 };
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
@@ -70,6 +70,9 @@ pub struct MethodOptions {
     /// The probability of asking a user at random, for sgq and saga-sgq [default: 0.3]
     #[arg(long, value_name = "P")]
     p: Option<f64>,
+    /// A setting of the method that `sgq methods` lists, such as lazy=true; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub set: Vec<NewSetting>,
     /// How to keep the table of last gradients: f64, f32 (half the room, rounded), sparse (only the numbers that are not
     /// zero) or scalars (one number a user, where each user has one row) [default: f64]
     #[arg(long, value_name = "FORMAT")]
@@ -80,6 +83,35 @@ pub struct MethodOptions {
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+}
+
+/// A setting of a method, and what it is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewSetting {
+    pub name: String,
+    pub value: String,
+}
+
+impl NewSetting {
+    fn change(&self, entry: &mut MethodEntry) -> Result<(), FitError> {
+        let known = entry.recipe.settings();
+        let Some(setting) = entry.recipe.setting(&self.name) else {
+            let hint = match known.is_empty() {
+                true => "; it has none".to_owned(),
+                false => suggestion(&self.name, known.iter().map(|setting| setting.name)),
+            };
+            return Err(FitError::NoSetting { method: entry.name, name: self.name.clone(), hint });
+        };
+        let wrong = |kind| FitError::SettingValue { name: self.name.clone(), value: self.value.clone(), kind };
+        let number = || self.value.parse().map_err(|_| wrong("a number"));
+        match setting {
+            Setting::Number(it) => *it = number()?,
+            Setting::OptionalNumber(it) => *it = Some(number()?),
+            Setting::Count(it) => *it = Some(self.value.parse().map_err(|_| wrong("a whole number"))?),
+            Setting::Switch(it) => *it = self.value.parse().map_err(|_| wrong("true or false"))?,
+        }
+        Ok(())
+    }
 }
 
 /// What is kept of each last gradient.
@@ -137,7 +169,7 @@ impl DataOptions {
 }
 
 impl MethodOptions {
-    /// The method, with its exploration probability as asked for.
+    /// The method, with its exploration probability and its settings as asked for.
     pub fn entry(&self) -> Result<MethodEntry, FitError> {
         let found = METHODS.iter().find(|method| method.name == self.method);
         let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: self.method.clone() })?;
@@ -146,6 +178,7 @@ impl MethodOptions {
             (Some(p), ChoiceKind::SurrogateEi { explore, .. }) => *explore = p,
             (Some(_), _) => return Err(FitError::NoExploration { method: entry.name }),
         }
+        self.set.iter().try_for_each(|setting| setting.change(&mut entry))?;
         Ok(entry)
     }
 
@@ -214,6 +247,11 @@ fn parse_positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a positive number".to_owned())
 }
 
+fn parse_setting(text: &str) -> Result<NewSetting, String> {
+    let (name, value) = text.split_once('=').ok_or("expected a name and a value, such as lazy=true")?;
+    Ok(NewSetting { name: name.trim().to_owned(), value: value.trim().to_owned() })
+}
+
 fn parse_budget(text: &str) -> Result<u64, String> {
     let queries = text.parse().ok().filter(|queries| (1..=MAX_BUDGET).contains(queries));
     queries.ok_or_else(|| format!("expected a whole number from 1 to {MAX_BUDGET}"))
@@ -234,6 +272,10 @@ pub enum FitError {
     UnknownMethod { name: String },
     #[error("{method} has no step size: leave out --step-size")]
     OwnStep { method: &'static str },
+    #[error("{method} has no setting {name:?}{hint}")]
+    NoSetting { method: &'static str, name: String, hint: String },
+    #[error("--set {name}={value}: it must be {kind}")]
+    SettingValue { name: String, value: String, kind: &'static str },
     #[error("{method} takes no p: leave out --p, or take --method sgq or saga-sgq")]
     NoExploration { method: &'static str },
     #[error(transparent)]

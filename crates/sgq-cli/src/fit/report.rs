@@ -1,6 +1,6 @@
 //! What a fit found, and what it cost.
 
-use std::{fmt::Write as _, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
 use sgq::{AskTell, catalog::MethodEntry};
@@ -43,6 +43,9 @@ pub struct SettingsReport {
     pub budget: u64,
     pub target_gap: Option<f64>,
     pub p: Option<f64>,
+    /// Settings of the method that were changed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
     pub seed: u64,
     pub standardised: bool,
     /// How the table of last gradients was kept; none where the method keeps no table.

@@ -6,10 +6,14 @@ use tempfile::{TempDir, tempdir};
 
 use crate::{read_text, refuses, root, succeeds};
 
-/// The suite as it stands in the repository, beside small data of the same shape: six users, two features.
 fn suite() -> TempDir {
+    suite_of("grouped.toml")
+}
+
+/// A suite as it stands in the repository, beside small data of the same shape: six users, two features.
+fn suite_of(experiment: &str) -> TempDir {
     let place = tempdir().unwrap();
-    let text = read_text(root().join("experiments/grouped.toml"));
+    let text = read_text(root().join("experiments").join(experiment));
     for folder in ["experiments", "data"] {
         fs::create_dir(place.path().join(folder)).unwrap();
     }
@@ -33,8 +37,27 @@ fn suite() -> TempDir {
         let file = value(block, "file");
         fs::write(place.path().join("experiments").join(&file), csv).unwrap();
     }
-    fs::write(place.path().join("experiments/grouped.toml"), text).unwrap();
+    fs::write(place.path().join("experiments").join(experiment), text).unwrap();
     place
+}
+
+/// Every option of SGQ, alone and with others; what finds its own step size has the same numbers tuned and untuned.
+#[test]
+fn the_ablation_runs_in_its_quick_mode() {
+    let place = suite_of("ablation.toml");
+    succeeds(place.path(), &["run", "experiments/ablation.toml", "--quick", "--problems", "exam,medpar,epilepsy"]);
+    let out = place.path().join("out/ablation-quick");
+    assert_eq!(cells(&out).len(), 3 * 22);
+    let summary = read_text(out.join("summary.csv"));
+    let of = |method: &str, tuning: &str| -> Vec<String> {
+        let marked = format!(",{method},{tuning},");
+        summary.lines().filter(|line| line.contains(&marked)).map(|line| line.replace(&marked, ",")).collect()
+    };
+    for method in ["best step", "all", "all but lazy", "practical", "practical but learned"] {
+        assert!(!of(method, "tuned").is_empty());
+        assert_eq!(of(method, "tuned"), of(method, "untuned"), "{method}");
+    }
+    assert_ne!(of("lazy", "tuned"), of("lazy", "untuned"));
 }
 
 const GOOD_HEAD: &str = "budget = 9\nstep_size = 0.1\n[[problem]]\nname = \"p\"\nkind = \"quadratic\"\ncurvature = [1]\n\

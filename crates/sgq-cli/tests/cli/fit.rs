@@ -258,6 +258,21 @@ fn mistakes_are_named_and_nothing_is_written() {
         (more(&["--method", "frugal", "--step-size", "0.1"]), "frugal has no step size: leave out --step-size"),
         (more(&["--p", "0.3"]), "saga takes no p: leave out --p, or take --method sgq"),
         (more(&["--method", "sgq", "--p", "1.5"]), "the exploration probability p is 1.5: it must lie in [0, 1]"),
+        (more(&["--set", "lazy"]), "expected a name and a value, such as lazy=true"),
+        (more(&["--set", "lazy=true"]), "saga has no setting \"lazy\"; it has none"),
+        (more(&["--method", "sgq", "--set", "lasy=true"]), "sgq has no setting \"lasy\"; did you mean \"lazy\"?"),
+        (more(&["--method", "sgq", "--set", "lazy=1"]), "--set lazy=1: it must be true or false"),
+        (more(&["--method", "sgq", "--set", "bonus=much"]), "--set bonus=much: it must be a number"),
+        (more(&["--method", "sgq", "--set", "bonus=-1"]), "the bonus weight is -1: it must be finite and not negative"),
+        (
+            more(&["--method", "saga-sgq", "--set", "lazy=true"]),
+            "saga-sgq corrects its steps by everybody's last gradient",
+        ),
+        (
+            more(&["--method", "sgq", "--set", "learned=true", "--step-size", "theory"]),
+            "no theorem bounds the step size of sgq",
+        ),
+        (more(&["--method", "practical-sgq", "--step-size", "0.1"]), "practical-sgq has no step size"),
         (more(&["--method", "svrg", "--step-size", "theory"]), "no theorem bounds the step size of svrg"),
         (
             more(&["--budget", "-5"]),
@@ -281,6 +296,26 @@ fn mistakes_are_named_and_nothing_is_written() {
     }
     let dropped = [&died("gaps.csv")[..], &["--drop-missing"]].concat();
     assert!(succeeds(place.path(), &dropped).contains("88 (2 more left out: a value is missing)"));
+}
+
+/// Options of SGQ by name, and the method that has them on: nobody is asked before the first step.
+#[test]
+fn settings_of_methods_can_be_changed() {
+    let place = folder_with("patients.csv", &patients());
+    let run = |more: &[&str]| -> serde_json::Value {
+        let output = succeeds(place.path(), &[&LOGISTIC[..], &["--json", "--budget", "300"], more].concat());
+        serde_json::from_str(&output).unwrap()
+    };
+    let plain = run(&["--method", "sgq"]);
+    assert!(plain["settings"]["set"].is_null());
+    let (billed, steps) = (&plain["queries"]["billed"], &plain["queries"]["steps"]);
+    assert!(billed.as_u64() > steps.as_u64());
+    let lazy = run(&["--method", "sgq", "--set", "lazy=true", "--set", "learned=true", "--set", "bonus=0.1"]);
+    assert_eq!(lazy["settings"]["set"], serde_json::json!({ "bonus": "0.1", "lazy": "true", "learned": "true" }));
+    assert_eq!(lazy["queries"]["billed"], lazy["queries"]["steps"]);
+    let practical = run(&["--method", "practical-sgq"]);
+    assert_eq!(practical["queries"]["billed"], practical["queries"]["steps"]);
+    assert!(practical["settings"]["step_size"].is_null());
 }
 
 /// The table can be kept in any way; how much room it takes is said before, on stderr.

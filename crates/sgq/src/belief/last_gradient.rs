@@ -4,18 +4,21 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Belief, points::Points, sum::CompensatedSum, table::Table};
+use super::{Belief, learned::LearnedSmoothness, points::Points, sum::CompensatedSum, table::Table};
 use crate::{SettingsError, Smoothness, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
 /// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
 ///
+/// Before the first step everybody is asked, unless the table is [lazy](Self::lazy); how smooth users are is given, unless it
+/// [learns](Self::learning) that from their answers.
+///
 /// How the gradients are kept is the session's [`Storage`]; all calls speak of them as they are kept. A clone of a table in a
 /// file has a file of its own in the same folder, or is in memory where the disk has no room for a second one.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
-    absent: bool,
+    kind: Kind,
     dim: usize,
     gradients: Table,
     points: Points,
@@ -30,6 +33,34 @@ pub struct LastGradient {
     replaced: Vec<f64>,
 }
 
+/// How a table begins, and whether it learns: a byte in a snapshot, unless something was learned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+enum Kind {
+    /// Everybody is asked before the first step.
+    #[default]
+    Sweep,
+    /// There is none.
+    Absent,
+    /// Nobody is asked before the first step.
+    Lazy,
+    /// Either of the two, and users' smoothness is learned.
+    Learning { lazy: bool, smoothness: LearnedSmoothness },
+}
+
+impl Kind {
+    fn new(lazy: bool, learning: bool, users: usize) -> Self {
+        match (lazy, learning) {
+            (lazy, true) => Self::Learning { lazy, smoothness: LearnedSmoothness::new(users) },
+            (true, false) => Self::Lazy,
+            (false, false) => Self::Sweep,
+        }
+    }
+
+    fn is_lazy(&self) -> bool {
+        matches!(self, Self::Lazy | Self::Learning { lazy: true, .. })
+    }
+}
+
 impl LastGradient {
     /// An empty table; the session gives it its size.
     pub fn new() -> Self {
@@ -38,7 +69,42 @@ impl LastGradient {
 
     /// A table that nobody reads: it takes no room, and asks for no first sweep. For methods put together at run time.
     pub(crate) fn absent() -> Self {
-        Self { absent: true, ..Self::default() }
+        Self { kind: Kind::Absent, ..Self::default() }
+    }
+
+    /// Whether steps begin at once, without a first sweep: `ḡ` is then the mean over those who were asked, and the choice
+    /// has to see to the others.
+    pub fn lazy(mut self, lazy: bool) -> Self {
+        self.kind = Kind::new(lazy, self.learned().is_some(), 0);
+        self
+    }
+
+    /// Whether each `L_i` is [learned](LearnedSmoothness) from users who are asked again, and need not be given.
+    pub fn learning(mut self, learning: bool) -> Self {
+        self.kind = Kind::new(self.kind.is_lazy(), learning, 0);
+        self
+    }
+
+    fn is_absent(&self) -> bool {
+        self.kind == Kind::Absent
+    }
+
+    /// What was learned of users' smoothness; `None` for a table that does not learn.
+    pub fn learned(&self) -> Option<&LearnedSmoothness> {
+        match &self.kind {
+            Kind::Learning { smoothness, .. } => Some(smoothness),
+            _ => None,
+        }
+    }
+
+    /// Whether the user has been asked.
+    pub fn is_asked(&self, user: usize) -> bool {
+        self.asked[user]
+    }
+
+    /// How many users have not been asked yet.
+    pub fn unasked(&self) -> usize {
+        self.unasked
     }
 
     /// How many users there are.
@@ -70,7 +136,7 @@ impl LastGradient {
         self.points.of(user)
     }
 
-    /// `ḡ = (1/n) Σ g̃_i`.
+    /// `ḡ = (1/n) Σ g̃_i`; where the table is lazy the mean over those who were asked.
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
@@ -134,11 +200,11 @@ impl Belief for LastGradient {
         storage: &Storage,
         _smoothness: Option<&Smoothness>,
     ) -> Result<(), SettingsError> {
-        if self.absent {
+        if self.is_absent() {
             return Ok(());
         }
         *self = Self {
-            absent: false,
+            kind: Kind::new(self.kind.is_lazy(), self.learned().is_some(), users),
             dim,
             gradients: Table::zeros(users, dim, storage)?,
             points: Points::at_origin(users, dim),
@@ -154,12 +220,13 @@ impl Belief for LastGradient {
     }
 
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        if self.absent {
+        if self.is_absent() {
             return Ok(());
         }
         let fits = self.gradients.fits(users, dim)?
             && self.points.fit(users, dim)
             && self.sum.fits(dim)
+            && self.learned().is_none_or(|learned| learned.fits(users))
             && (self.norms.len(), self.asked.len()) == (users, users)
             && self.unasked == self.asked.iter().filter(|asked| !**asked).count()
             && (self.dim, self.mean.len()) == (dim, dim);
@@ -167,25 +234,36 @@ impl Belief for LastGradient {
     }
 
     fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
-        if self.absent { Ok(()) } else { self.gradients.check(user, point, gradient) }
+        if self.is_absent() { Ok(()) } else { self.gradients.check(user, point, gradient) }
     }
 
     fn wants_first_sweep(&self) -> bool {
-        !self.absent
+        !self.is_absent() && !self.kind.is_lazy()
+    }
+
+    fn learns_smoothness(&self) -> bool {
+        self.learned().is_some()
     }
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
-        if self.absent {
+        if self.is_absent() {
             return;
         }
         self.answers += 1;
         self.replaced.clear();
         self.replaced.extend_from_slice(&self.gradients.row(user, &self.points));
         self.gradients.set(user, point, gradient);
+        let distance = kernel::distance(self.points.of(user), point);
         self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
         let kept = self.gradients.row(user, &self.points);
-        self.norms[user] = kernel::norm(&kept);
+        let norm = kernel::norm(&kept);
+        if let Kind::Learning { smoothness, .. } = &mut self.kind
+            && self.asked[user]
+        {
+            smoothness.learn(user, norm.max(self.norms[user]), kernel::distance(&kept, &self.replaced), distance);
+        }
+        self.norms[user] = norm;
         self.sum.replace(&self.replaced, &kept);
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
@@ -194,22 +272,22 @@ impl Belief for LastGradient {
                 self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, &self.points));
             }
         }
-        let users = self.norms.len() as f64;
-        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
-            *mean = self.sum.get(coordinate) / users;
-        }
         if !self.asked[user] {
             self.asked[user] = true;
             self.unasked -= 1;
         }
+        let count = if self.kind.is_lazy() { self.norms.len() - self.unasked } else { self.norms.len() };
+        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
+            *mean = self.sum.get(coordinate) / count as f64;
+        }
     }
 
     fn has_surrogate(&self) -> bool {
-        !self.absent
+        !self.is_absent()
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
-        (self.unasked == 0 && !self.absent).then_some(&*self.mean)
+        (self.unasked == 0 && !self.is_absent()).then_some(&*self.mean)
     }
 }
 

@@ -2,11 +2,15 @@
 
 use super::{ChoiceKind, Entry, MethodEntry, PartEntry, Recipe, UpdateKind};
 
-const SURROGATE_EI: ChoiceKind = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0, sharp: false };
+const SURROGATE_EI: ChoiceKind =
+    ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0, sharp: false, lazy: false, learned: false };
+const PRACTICAL_EI: ChoiceKind =
+    ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 0.1, sharp: false, lazy: true, learned: true };
 const ORACLE_EI: ChoiceKind = ChoiceKind::OracleEi { sharp: false };
 const BY_NORM: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5, cost_aware: false };
 const BY_NORM_AND_COST: ChoiceKind = ChoiceKind::ByNorm { mixture: 0.5, cost_aware: true };
 const POWER: ChoiceKind = ChoiceKind::PowerOfChoice { candidates: None };
+const BEST_STEP: UpdateKind = UpdateKind::BestStep { sharp: false };
 const SVRG: UpdateKind = UpdateKind::Svrg { inner_steps: None };
 const LOOPLESS: UpdateKind = UpdateKind::Loopless { probability: None };
 const KATYUSHA: UpdateKind = UpdateKind::Katyusha { inner_steps: None, momentum: 0.5 };
@@ -109,6 +113,13 @@ pub const METHODS: &[MethodEntry] = {
             U::Sgd,
             N_THEN_ONE,
             "the user with the largest surrogate improvement plus bonus (Algorithm 2)",
+        ),
+        method(
+            "practical-sgq",
+            PRACTICAL_EI,
+            BEST_STEP,
+            ONE,
+            "as sgq, but starts at once, learns each L_i and finds its own step size; nothing to tune",
         ),
         method(
             "saga",
@@ -269,6 +280,11 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
             Entry { name: "p", summary: "probability of asking a user at random instead, in [0, 1]; default 0.3" },
             Entry { name: "bonus", summary: "weight of the bonus, not negative; default 1, as in the paper" },
             SHARP,
+            Entry {
+                name: "lazy",
+                summary: "true: no sweep at the start, who was not asked comes first; default false",
+            },
+            Entry { name: "learned", summary: "true: each L_i is learned from repeated answers; default false" },
         ],
     },
 ];
@@ -276,6 +292,12 @@ pub const CHOICES: &[PartEntry<ChoiceKind>] = &[
 /// The built-in updates.
 pub const UPDATES: &[PartEntry<UpdateKind>] = &[
     PartEntry { name: "sgd", summary: "x −= α ∇f_i(x)", kind: UpdateKind::Sgd, settings: &[] },
+    PartEntry {
+        name: "best-step",
+        summary: "as sgd, with the α at which the expected improvement is largest; no step size",
+        kind: BEST_STEP,
+        settings: &[SHARP],
+    },
     PartEntry {
         name: "saga",
         summary: "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)",

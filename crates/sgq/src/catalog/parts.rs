@@ -12,8 +12,8 @@ use crate::{
     },
     theory::Theorem,
     update::{
-        Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
-        Saga, Sgd, Svrg,
+        Aggregated, BestStep, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton,
+        Recursive, Saga, Sgd, Svrg,
     },
 };
 
@@ -46,7 +46,7 @@ any_part! {
     /// Any built-in update.
     AnyUpdate, each_update:
     Sgd, Saga, Aggregated, DoublyAggregated, Svrg, Loopless, Katyusha, Recursive, QuasiNewton, CurvatureAided,
-    FullGradient, Lbfgs,
+    FullGradient, Lbfgs, BestStep,
 }
 
 any_part! {
@@ -118,6 +118,22 @@ impl Update<B> for AnyUpdate {
         each_update!(self, it => Update::<B>::needs_hessians(it))
     }
 
+    fn needs_smoothness(&self) -> bool {
+        each_update!(self, it => Update::<B>::needs_smoothness(it))
+    }
+
+    fn needs_everybody(&self) -> bool {
+        each_update!(self, it => Update::<B>::needs_everybody(it))
+    }
+
+    fn has_own_step(&self) -> bool {
+        each_update!(self, it => Update::<B>::has_own_step(it))
+    }
+
+    fn arrive(&mut self, step: &Step<'_, B>, point: &mut [f64]) {
+        each_update!(self, it => Update::<B>::arrive(it, step, point));
+    }
+
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         each_update!(self, it => Update::<B>::theorem(it, of_sgd))
     }
@@ -146,7 +162,8 @@ impl ChoiceKind {
             }
             Self::Oort => AnyChoice::Oort(Oort::new()),
             Self::OracleEi { sharp } => AnyChoice::OracleEi(OracleEi::new().sharp(sharp)),
-            Self::SurrogateEi { explore, bonus_weight, sharp } => {
+            // The other two are the table's.
+            Self::SurrogateEi { explore, bonus_weight, sharp, .. } => {
                 AnyChoice::SurrogateEi(SurrogateEi::new(explore).bonus_weight(bonus_weight).sharp(sharp))
             }
         })
@@ -172,6 +189,7 @@ impl UpdateKind {
         Some(match self {
             Self::ToMinimiser => return None,
             Self::Sgd => AnyUpdate::Sgd(Sgd),
+            Self::BestStep { sharp } => AnyUpdate::BestStep(BestStep::new().sharp(sharp)),
             Self::Saga => AnyUpdate::Saga(Saga),
             Self::Aggregated => AnyUpdate::Aggregated(Aggregated),
             Self::DoublyAggregated => AnyUpdate::DoublyAggregated(DoublyAggregated::new()),

@@ -22,6 +22,10 @@ impl Recipe {
         Some(match (&mut self.choice, &mut self.update, name) {
             (C::SurrogateEi { explore, .. }, _, "p") => Setting::Number(explore),
             (C::SurrogateEi { bonus_weight, .. }, _, "bonus") => Setting::Number(bonus_weight),
+            (C::SurrogateEi { lazy, .. }, _, "lazy") => Setting::Switch(lazy),
+            (C::SurrogateEi { learned, .. }, _, "learned") => Setting::Switch(learned),
+            // Where the step is the best one, scores do without L: it is the step that needs it.
+            (_, U::BestStep { sharp }, "sharp") => Setting::Switch(sharp),
             (C::SurrogateEi { sharp, .. } | C::OracleEi { sharp }, _, "sharp") => Setting::Switch(sharp),
             (C::ByNorm { mixture, .. }, _, "mixture") => Setting::Number(mixture),
             (C::ByNorm { cost_aware, .. }, _, "cost_aware") => Setting::Switch(cost_aware),

@@ -7,8 +7,8 @@ use super::{
     lazy::{Found, Lazy, Situation},
 };
 use crate::{
-    Belief, LastGradient, Random, SettingsError, Smoothness, expected_improvement, kernel, score::Scoring,
-    theory::Theorem,
+    Belief, LastGradient, Random, SettingsError, Smoothness, best_improvement, expected_improvement, kernel,
+    score::Scoring, theory::Theorem,
 };
 
 /// Whether a table is so small that a scan of it is the faster way in any case.
@@ -60,7 +60,11 @@ impl<B: Belief> Choice<B> for OracleEi {
         self.mean.resize(scene.point.len(), 0.0);
         kernel::mean_of_rows(gradients, &mut self.mean);
         let scores = gradients.chunks_exact(self.mean.len()).map(|gradient| {
-            expected_improvement(scene.step_size, smoothness, kernel::dot(&self.mean, gradient), kernel::norm(gradient))
+            let (inner_product, norm) = (kernel::dot(&self.mean, gradient), kernel::norm(gradient));
+            match scene.own_step {
+                true => best_improvement(inner_product, 0.0, norm, 0.0, 0.0, 0.0),
+                false => expected_improvement(scene.step_size, smoothness, inner_product, norm),
+            }
         });
         let user = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
         Ok(Chosen::user(user))
@@ -82,6 +86,15 @@ pub enum Search {
 /// `argmax_i ẼI_i + w·r_i` over the last gradients, with a uniform pick now and then: Algorithm 2 (SGQ).
 ///
 /// One uniform draw decides between the two; a second one picks the user, only when exploring.
+///
+/// Three things are not the paper's, and follow from the parts it goes with:
+///
+/// - Over a [lazy](LastGradient::lazy) table those who have not been asked, whose bonus has no bound, come first, in random order.
+/// - Over a table that [learns](LastGradient::learning) how smooth users are, its `L_i` take the place of those given, and
+///   their mean that of `L`. Users are asked at random until something was learned.
+/// - With an update that finds its own step size, the score is what the best step may promise,
+///   [`best_improvement`]. If it must also learn `L`, every second query of a lazy start asks again the user who was asked
+///   farthest away: first answers teach nothing of curvature.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SurrogateEi {
     explore: f64,
@@ -99,6 +112,8 @@ pub struct SurrogateEi {
     #[serde(skip)]
     errors: Vec<f64>,
     #[serde(skip)]
+    believed: Vec<f64>,
+    #[serde(skip)]
     scores: Vec<f64>,
 }
 
@@ -115,6 +130,7 @@ impl SurrogateEi {
             inner_products: Vec::new(),
             distances: Vec::new(),
             errors: Vec::new(),
+            believed: Vec::new(),
             scores: Vec::new(),
         }
     }
@@ -144,6 +160,8 @@ impl SurrogateEi {
 
     fn best(&mut self, situation: &Situation<'_>) -> Result<usize, ChoiceError> {
         let lazy = match self.search {
+            // Its bounds are for the paper's score, and for constants that stay as they are.
+            _ if situation.own_step || situation.belief.learned().is_some() => false,
             Search::Auto => !is_small(situation.belief.users(), situation.point.len()),
             Search::Scan => false,
             Search::Lazy => true,
@@ -176,7 +194,13 @@ impl SurrogateEi {
         let of_users = self.inner_products.iter().zip(belief.gradient_norms()).zip(&self.errors);
         self.scores.clear();
         // Into memory first: a loop without a comparison runs in registers.
-        self.scores.extend(of_users.map(|((inner, norm), error)| scoring.score(*inner, *norm, *error, mean_error)));
+        if situation.own_step {
+            let promise =
+                |((inner, norm), error): ((&f64, &f64), &f64)| scoring.promise(*inner, *norm, *error, mean_error);
+            self.scores.extend(of_users.map(promise));
+        } else {
+            self.scores.extend(of_users.map(|((inner, norm), error)| scoring.score(*inner, *norm, *error, mean_error)));
+        }
         kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)
     }
 
@@ -215,7 +239,7 @@ impl Choice<LastGradient> for SurrogateEi {
     }
 
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, ..Needs::default() }
+        Needs { smoothness: true, or_learned: true, ..Needs::default() }
     }
 
     fn theorem(&self) -> Option<Theorem> {
@@ -228,17 +252,51 @@ impl Choice<LastGradient> for SurrogateEi {
 
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         self.rows_read = 0;
+        let belief = scene.belief;
+        if belief.unasked() > 0 {
+            let again = scene.own_step && belief.learned().is_some();
+            let user = again.then(|| asked_elsewhere(belief, scene.point)).flatten();
+            return Ok(Chosen::user(user.unwrap_or_else(|| unasked(belief, random))));
+        }
+        let mut believed = std::mem::take(&mut self.believed);
+        let chosen = self.choose_by_score(scene, random, &mut believed);
+        self.believed = believed;
+        chosen
+    }
+}
+
+impl SurrogateEi {
+    /// Algorithm 2, once everybody was asked. `believed` is room for constants that are learned.
+    fn choose_by_score(
+        &mut self,
+        scene: &Scene<'_, LastGradient>,
+        random: &mut Random,
+        believed: &mut Vec<f64>,
+    ) -> Result<Chosen, ChoiceError> {
+        let belief = scene.belief;
         let explored = random.unit() < self.explore;
-        let smoothness = scene.smoothness()?;
+        let (each, mean) = match belief.learned() {
+            None => (scene.smoothness()?.each(), constant(scene.smoothness()?, self.sharp)),
+            Some(learned) => {
+                let Some(mean) = learned.mean() else {
+                    // Without any curvature no score means anything.
+                    return Ok(Chosen { explored: Some(true), ..Chosen::user(random.index(scene.users)) });
+                };
+                learned.believed(mean, believed);
+                let own = scene.smoothness.and_then(Smoothness::objective).filter(|_| self.sharp);
+                (&**believed, own.unwrap_or(mean))
+            }
+        };
         let situation = Situation {
-            belief: scene.belief,
+            belief,
             point: scene.point,
-            smoothness: smoothness.each(),
+            smoothness: each,
+            own_step: scene.own_step,
             scoring: Scoring {
                 step_size: scene.step_size,
-                smoothness: constant(smoothness, self.sharp),
+                smoothness: mean,
                 bonus_weight: self.bonus_weight,
-                mean_norm: kernel::norm(scene.belief.mean()),
+                mean_norm: kernel::norm(belief.mean()),
             },
         };
         self.lazy.catch_up(&situation);
@@ -246,4 +304,20 @@ impl Choice<LastGradient> for SurrogateEi {
         self.lazy.will_ask(&situation, user);
         Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
     }
+}
+
+/// One of those who have not been asked, each as likely as the others: step by step a random order of all.
+fn unasked(belief: &LastGradient, random: &mut Random) -> usize {
+    let place = random.index(belief.unasked());
+    (0..belief.users()).filter(|user| !belief.is_asked(*user)).nth(place).unwrap_or(0)
+}
+
+/// The user who was asked farthest from the point, if there are more first answers than others, and it is not the point itself.
+fn asked_elsewhere(belief: &LastGradient, point: &[f64]) -> Option<usize> {
+    let asked = belief.users() - belief.unasked();
+    if belief.answers() >= 2 * asked as u64 {
+        return None;
+    }
+    let distance = |user| if belief.is_asked(user) { kernel::distance(belief.point(user), point) } else { 0.0 };
+    kernel::argmax((0..belief.users()).map(distance)).filter(|user| distance(*user) > 0.0)
 }

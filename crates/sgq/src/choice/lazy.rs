@@ -106,6 +106,8 @@ pub(super) struct Situation<'a> {
     pub(super) belief: &'a LastGradient,
     pub(super) point: &'a [f64],
     pub(super) smoothness: &'a [f64],
+    /// Whether the update finds its own step size, and the score is what its best step may promise.
+    pub(super) own_step: bool,
     pub(super) scoring: Scoring,
 }
 

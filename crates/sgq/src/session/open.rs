@@ -5,7 +5,7 @@ use std::any::type_name;
 use super::{Session, Sight, State, StopRules};
 use crate::{
     Belief, Choice, Meter, Method, Needs, Problem, Random, Settings, SettingsError, Smoothness, StepSize, Update,
-    step_size::Schedule,
+    step_size::Schedule, theory::Theorem,
 };
 
 impl<B: Belief, C: Choice<B>, U: Update<B>> Session<'static, B, C, U> {
@@ -44,8 +44,14 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         method.update.begin(users, dim)?;
         let needs = method.choice.needs();
         check_needs(&method.name, needs, method.update.needs_hessians(), &sight)?;
-        if needs.smoothness && settings.smoothness.is_none() {
+        let learns = method.belief.learns_smoothness();
+        let given_or_learned = needs.or_learned || !needs.smoothness;
+        let needs_smoothness = needs.smoothness || method.update.needs_smoothness();
+        if settings.smoothness.is_none() && needs_smoothness && !(learns && given_or_learned) {
             return Err(SettingsError::NeedsSmoothness { method: method.name });
+        }
+        if method.update.needs_everybody() && !method.belief.wants_first_sweep() {
+            return Err(SettingsError::NeedsEverybody { method: method.name });
         }
         let stop_rules = StopRules::new(&settings)?;
         if settings.gradient_tolerance.is_some() && !method.belief.has_surrogate() {
@@ -133,13 +139,21 @@ pub(super) fn check_needs(name: &str, needs: Needs, hessians: bool, sight: &Sigh
     Ok(())
 }
 
+/// The theorem that bounds the step size of a method, where there is one.
+pub(super) fn theorem<B: Belief, C: Choice<B>, U: Update<B>>(belief: &B, choice: &C, update: &U) -> Option<Theorem> {
+    let theorem = update.theorem(choice.theorem())?;
+    // Theorem 2 is about Algorithm 2, which begins with a sweep and is given every L_i.
+    let as_proven = belief.wants_first_sweep() && !belief.learns_smoothness();
+    (as_proven || !matches!(theorem, Theorem::Two { .. })).then_some(theorem)
+}
+
 /// The largest step that the method's theorem allows.
 fn theory_step<B: Belief, C: Choice<B>, U: Update<B>>(
     method: &Method<B, C, U>,
     smoothness: Option<&Smoothness>,
     pl_constant: Option<f64>,
 ) -> Result<f64, SettingsError> {
-    let Some(theorem) = method.update.theorem(method.choice.theorem()) else {
+    let Some(theorem) = theorem(&method.belief, &method.choice, &method.update) else {
         return Err(SettingsError::NoTheorem { method: method.name.clone() });
     };
     let missing = |missing| SettingsError::TheoryNeeds { theorem, missing };

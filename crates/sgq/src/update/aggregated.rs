@@ -11,6 +11,10 @@ use crate::{LastGradient, Random, kernel};
 pub struct Aggregated;
 
 impl Update<LastGradient> for Aggregated {
+    fn needs_everybody(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
         move_along_new_mean(step, point);
     }
@@ -33,6 +37,10 @@ impl DoublyAggregated {
 }
 
 impl Update<LastGradient> for DoublyAggregated {
+    fn needs_everybody(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
         let (belief, user) = (step.belief, step.reply.user);
         let users = belief.users() as f64;

@@ -42,6 +42,10 @@ impl QuasiNewton {
 }
 
 impl Update<LastGradient> for QuasiNewton {
+    fn needs_everybody(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
         let Reply { user, point: here, gradient, .. } = step.reply;
         let dim = point.len();

@@ -25,9 +25,9 @@ impl Update<Model> for ToMinimiser {
         }
     }
 
-    fn arrive(&mut self, belief: &Model, point: &mut [f64]) {
-        if !belief.fallen_back() {
-            point.copy_from_slice(belief.next());
+    fn arrive(&mut self, step: &Step<'_, Model>, point: &mut [f64]) {
+        if !step.belief.fallen_back() {
+            point.copy_from_slice(step.belief.next());
         }
     }
 }

@@ -45,6 +45,9 @@ fn every_method_is_its_constructor() {
             "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight.clone()).unwrap()),
             "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight.clone()).unwrap()),
             "sgq" => Box::new(Session::with_sight(method::sgq(0.3), settings(), sight.clone()).unwrap()),
+            "practical-sgq" => {
+                Box::new(Session::with_sight(method::practical_sgq(0.3), settings(), sight.clone()).unwrap())
+            }
             "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight.clone()).unwrap()),
             "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight.clone()).unwrap()),
             "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight.clone()).unwrap()),
@@ -87,7 +90,13 @@ fn parts_keep_their_settings() {
     let choice = SurrogateEi::new(0.6).bonus_weight(5.0);
     check(
         Recipe {
-            choice: ChoiceKind::SurrogateEi { explore: 0.6, bonus_weight: 5.0, sharp: false },
+            choice: ChoiceKind::SurrogateEi {
+                explore: 0.6,
+                bonus_weight: 5.0,
+                sharp: false,
+                lazy: false,
+                learned: false,
+            },
             update: UpdateKind::Sgd,
         },
         &mut Session::new(Method::new("x", LastGradient::new(), choice, Sgd), settings.clone()).unwrap(),

@@ -11,6 +11,7 @@ mod lazy;
 mod linear;
 mod naive;
 mod paper;
+mod practical;
 mod problems;
 mod properties;
 mod protocol;
