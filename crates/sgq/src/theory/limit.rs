@@ -12,7 +12,7 @@ const FLAT: f64 = 1e-9;
 
 /// The expected gap after `k` users, asked in random order and nobody twice, of an unbiased estimator that knew the curvature
 /// and learned everything about each user it asked: `½ tr(H⁻¹Σ) (1/k − 1/n)`, with `H = ∇²f(x*)` and `Σ` the covariance of the
-/// `∇f_i(x*)` over the users (divided by `n`; with `n − 1` it would be the mean over all orders exactly, a little more).
+/// `∇f_i(x*)` over the users, their sum of squares divided by `n − 1`.
 ///
 /// It takes `f` for its second-order model around the optimum, which is exact for quadratics. A choice that is better than
 /// random can do with fewer queries, and so can, at large gaps, steps that stop short of where the answers point, which trade
@@ -21,10 +21,10 @@ const FLAT: f64 = 1e-9;
 /// ```
 /// use sgq::{problem::Quadratic, theory::RandomOrderLimit};
 ///
-/// // (x − b)² for b = 2, 1, −1, −2: H = 2, the gradients at 0 are −2b, and ½ · 10 / 2 = 2.5.
+/// // (x − b)² for b = 2, 1, −1, −2: H = 2, the gradients at 0 are −2b, Σ = 40/3, and ½ · 40/3 / 2 = 10/3.
 /// let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0])?;
 /// let limit = RandomOrderLimit::new(&toy).unwrap();
-/// assert!((limit.gap_after(2) - 2.5 * (1.0 / 2.0 - 1.0 / 4.0)).abs() < 1e-12);
+/// assert!((limit.gap_after(2) - 10.0 / 3.0 * (1.0 / 2.0 - 1.0 / 4.0)).abs() < 1e-12);
 /// assert_eq!(limit.queries_to(1.0), Some(2));
 /// # Ok::<(), sgq::problem::ProblemError>(())
 /// ```
@@ -66,7 +66,8 @@ impl RandomOrderLimit {
         for gradient in gradients.chunks_exact_mut(dim) {
             sum += inverse_form(&hessian, gradient, FLAT * largest)?;
         }
-        let half_trace = 0.5 * sum / users as f64;
+        // A single user is the objective itself, and tells it all.
+        let half_trace = 0.5 * sum / users.saturating_sub(1).max(1) as f64;
         half_trace.is_finite().then_some(Self { half_trace, users })
     }
 
@@ -150,7 +151,7 @@ mod tests {
             Quadratic::diagonal(&[vec![1.0, 3.0], vec![2.0, 2.0]], &[vec![3.0, 1.0], vec![-1.0, 3.0]]).unwrap();
         let limit = RandomOrderLimit::new(&problem).unwrap();
         // Gradients ±2 · 1 · (1/3 − 3) = ±16/3 and ±2 · 3 · (9/5 − 1) = ±24/5.
-        let half_trace = 0.5 * ((16.0f64 / 3.0).powi(2) / 3.0 + (24.0f64 / 5.0).powi(2) / 5.0);
+        let half_trace = (16.0f64 / 3.0).powi(2) / 3.0 + (24.0f64 / 5.0).powi(2) / 5.0;
         close(limit.gap_after(1), half_trace / 2.0);
         assert_eq!(limit.gap_after(2), 0.0);
         assert_eq!(limit.gap_after(0), f64::INFINITY);
@@ -166,11 +167,11 @@ mod tests {
         let curvature = vec![2.0, 1.0, 1.0, 2.0];
         let problem = DenseQuadratic::new(&[curvature.clone(), curvature], &[vec![1.0, 0.0], vec![-1.0, 0.0]]).unwrap();
         let form = (2.0 * 16.0 - 2.0 * 8.0 + 2.0 * 4.0) / 6.0;
-        close(RandomOrderLimit::new(&problem).unwrap().gap_after(1), 0.5 * form / 2.0);
+        close(RandomOrderLimit::new(&problem).unwrap().gap_after(1), form / 2.0);
     }
 
     #[test]
-    fn it_is_the_mean_gap_over_all_orders_but_for_the_divisor() {
+    fn it_is_the_mean_gap_over_all_orders() {
         // With equal curvatures the best point for whom was asked is their mean center: go through all pairs of four.
         let centers = [2.0, 1.0, -1.0, -5.0];
         let problem = Quadratic::scalar(&[1.0; 4], &centers).unwrap();
@@ -180,8 +181,7 @@ mod tests {
             .map(|x| problem.gap(&[x]).unwrap())
             .collect();
         let mean = pairs.iter().sum::<f64>() / pairs.len() as f64;
-        // Sampling without replacement has the covariance with n − 1 in it.
-        close(limit.gap_after(2), mean * 3.0 / 4.0);
+        close(limit.gap_after(2), mean);
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
         let slopes = [-logistic(-x) + 0.1 * x, logistic(x) + 0.1 * x, -2.0 * logistic(-2.0 * x) + 0.1 * x];
         let curvature = |feature: f64| feature * feature * logistic(feature * x) * logistic(-feature * x);
         let hessian = (2.0 * curvature(1.0) + curvature(2.0)) / 3.0 + 0.1;
-        let trace = slopes.iter().map(|slope| slope * slope).sum::<f64>() / 3.0 / hessian;
+        let trace = slopes.iter().map(|slope| slope * slope).sum::<f64>() / 2.0 / hessian;
         close(RandomOrderLimit::new(&problem).unwrap().gap_after(1), 0.5 * trace * (1.0 - 1.0 / 3.0));
     }
 
