@@ -68,7 +68,6 @@ impl Regression {
     }
 
     /// The same without looking for the optimum, which takes longer than many a run: for a fit that nobody measures the gap of.
-    /// Poisson's constants then hold at zero only.
     pub fn unsolved(
         rows: Rows,
         targets: Vec<f64>,
@@ -168,21 +167,12 @@ impl Regression {
 
     /// `L_i`, the smoothness of `f`, and `μ`.
     ///
-    /// Each row's curvature is at most the loss's largest. Poisson's has none: there it is the larger of those at zero and
-    /// at the optimum, which holds between the two, and not everywhere.
+    /// Each row's curvature is at most the loss's largest. Poisson's is the rate, which has none: there it is the larger of
+    /// the rate at zero, 1, and the count itself, which holds as long as no rate is above both.
     fn find_constants(&mut self) -> Result<(), ProblemError> {
         let most: Vec<f64> = match self.loss.largest_curvature() {
             Some(largest) => vec![largest; self.targets.len()],
-            None => {
-                let start = self.curvatures(&vec![0.0; self.rows.dim()]);
-                match &self.optimum {
-                    Some(optimum) => {
-                        let end = self.curvatures(&optimum.point);
-                        start.into_iter().zip(end).map(|(one, other)| one.max(other)).collect()
-                    }
-                    None => start,
-                }
-            }
+            None => self.targets.iter().map(|count| count.max(1.0)).collect(),
         };
         let mut smoothness = Vec::with_capacity(self.users());
         for user in 0..self.users() {

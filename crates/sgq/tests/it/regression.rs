@@ -188,12 +188,11 @@ fn constants_are_those_of_the_definitions() {
     for loss in LOSSES {
         let data = Data::random(loss, 20, 2, 7);
         let problem = data.problem(data.dense(), loss);
-        let optimum = problem.optimum().unwrap().point.clone();
         let most = |row: usize| match loss {
             Loss::Squares | Loss::Huber { .. } => 1.0,
             Loss::Logistic => 0.25,
             // e^z is 1 at zero.
-            Loss::Poisson => data.row(row).iter().zip(&optimum).map(|(a, x)| a * x).sum::<f64>().exp().max(1.0),
+            Loss::Poisson => data.targets[row].max(1.0),
         };
         let mut mean = [0.0; 3];
         for user in 0..3 {
@@ -229,7 +228,8 @@ fn smoothness_is_right_whichever_way_it_is_found() {
     assert!(many.gradient_norm_at_optimum() <= 1e-12);
 }
 
-/// `‖∇f_i(x) − ∇f_i(y)‖ ≤ L_i ‖x − y‖`: everywhere, and for Poisson's loss between zero and the optimum.
+/// `‖∇f_i(x) − ∇f_i(y)‖ ≤ L_i ‖x − y‖`: everywhere, and for Poisson's loss between zero and the
+/// optimum, as long as rates are not far above the counts there.
 #[test]
 fn smoothness_bounds_the_change_of_gradients() {
     for loss in LOSSES {
