@@ -33,11 +33,13 @@ pub struct Model {
     scale: Scale,
     answers: Answers,
     plan: Option<Plan>,
-    /// `μ`: how much more curvature is assumed than seen, after an alarm.
+    /// `μ`: curvature counts so many times as much as is seen of it.
     caution: f64,
     /// The length of the longest first answer, sizes taken out.
     largest_first: f64,
     trust: Trust,
+    /// `h² d / tr C`: how fast an answer loses what it says, with the square of the way from it.
+    fading: f64,
     next: Vec<f64>,
     safeguard: Safeguard,
 }
@@ -93,8 +95,8 @@ struct Trust {
     reach: Option<f64>,
     /// Whether the last answer points uphill along the way from the anchor.
     uphill: bool,
-    /// Who was set aside by the last answer.
-    set_aside: Option<usize>,
+    /// Who was set aside by the last answer, and how long that was, the size taken out.
+    set_aside: Option<(usize, f64)>,
     /// How often each user was, of those who were at all.
     times: Vec<(usize, u32)>,
 }
@@ -103,8 +105,15 @@ struct Trust {
 const TINY: f64 = 1e-100;
 /// An answer this many times longer than all others, uphill along the last move, is set aside.
 const FAR_OFF: f64 = 3.0;
+/// An answer half of the way back that is at least this part of the one before is not long because of the way.
+const AS_LONG: f64 = 0.7;
 /// After so many times a user is believed.
-const OFTEN: u32 = 4;
+const OFTEN: u32 = 30;
+/// What each answer downhill makes of caution, and each uphill while there is less of it than at the start.
+const BOLDER: f64 = 1.0 / 1.07;
+const MORE_CAREFUL: f64 = 1.25;
+/// Caution is never less.
+const BOLDEST: f64 = 1.0 / 3.0;
 /// Answers of one user in search of curvature, the last of them a long way off, before others are asked.
 const PROBES: u32 = 6;
 
@@ -143,11 +152,22 @@ impl Belief for Model {
     }
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
-        self.trust.set_aside = None;
         self.trust.uphill = self.trust.slope_along_the_way(point, gradient) > 0.0;
-        if self.is_far_off(user, gradient) {
-            self.set_aside(user, point);
+        let length = kernel::norm(gradient) / self.sizes[user];
+        let as_long = self.trust.set_aside.is_some_and(|(who, before)| who == user && length > AS_LONG * before);
+        if as_long {
+            // It was not the way that made the last answer so long.
+            self.trust.reach = None;
+        } else if self.is_far_off(user, length) {
+            self.set_aside(user, point, length);
             return;
+        }
+        self.trust.set_aside = None;
+        if !self.trust.anchor.is_empty() {
+            self.caution = match self.trust.uphill {
+                true => self.caution.max((MORE_CAREFUL * self.caution).min(1.0)),
+                false => (BOLDER * self.caution).max(BOLDEST),
+            };
         }
         if let Some(reach) = &mut self.trust.reach {
             let length = kernel::distance(point, &self.trust.anchor);
@@ -206,9 +226,14 @@ impl Model {
         self.answers.all_asked()
     }
 
-    /// The user whose last answer was set aside.
+    /// The user whose answer was the last one, and set aside.
     pub fn set_aside_last(&self) -> Option<usize> {
-        self.trust.set_aside
+        self.trust.set_aside.map(|(user, _)| user)
+    }
+
+    /// The users whose answers are held, in the order of the first time.
+    pub fn asked(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.answers.users()
     }
 
     /// Without `L_i` the first user that has a slope is asked again, a little way off.
@@ -228,28 +253,34 @@ impl Model {
         self.answers.get(user).map(|answer| (size * size * kernel::distance_squared(&answer.point, point), answer.when))
     }
 
+    /// What a user's answer at a point would tell, as a part of what it would if that user was never asked; and when it was.
+    pub fn faded(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
+        let answer = self.answers.get(user)?;
+        let faded = self.fading * answer.unexplained(point);
+        Some((1.0 - 1.0 / (1.0 + faded), answer.when))
+    }
+
     /// A user's last gradient, and the mean of everybody's.
     pub fn table(&self, user: usize) -> Option<(&[f64], &[f64])> {
         Some((&self.answers.get(user)?.gradient, self.answers.mean_gradient()))
     }
 
     /// Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
-    fn is_far_off(&self, user: usize, gradient: &[f64]) -> bool {
+    fn is_far_off(&self, user: usize, length: f64) -> bool {
         let times = self.trust.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
-        let length = kernel::norm(gradient) / self.sizes[user];
         self.trust.uphill
             && !self.fallen_back()
             && times < OFTEN
             && length > FAR_OFF * self.answers.longest(&self.sizes)
     }
 
-    /// Goes back half of the way, and asks somebody else there.
-    fn set_aside(&mut self, user: usize, point: &[f64]) {
+    /// Goes back half of the way, to ask the same user there.
+    fn set_aside(&mut self, user: usize, point: &[f64], length: f64) {
         match self.trust.times.iter_mut().find(|(who, _)| *who == user) {
             Some((_, times)) => *times += 1,
             None => self.trust.times.push((user, 1)),
         }
-        self.trust.set_aside = Some(user);
+        self.trust.set_aside = Some((user, length));
         self.trust.reach = Some(0.5 * kernel::distance(point, &self.trust.anchor));
         self.next = point.iter().zip(&self.trust.anchor).map(|(x, anchor)| 0.5 * (x + anchor)).collect();
     }
@@ -261,7 +292,7 @@ impl Model {
         let length = kernel::norm(gradient) / size;
         match &before {
             Some(_) if length > 4.0 * self.largest_first => self.caution = (2.0 * self.caution).min(1e100),
-            Some(_) => self.caution = (0.95 * self.caution).max(1.0),
+            Some(_) => {}
             None => self.largest_first = self.largest_first.max(length),
         }
         let Some(now) = self.answers.get(user) else {
@@ -320,6 +351,13 @@ impl Model {
                 *x = anchor + reach / length * (*x - anchor);
             }
         }
+        if self.answers.count() == 1 {
+            // One answer says nothing of how different users are.
+            for (x, anchor) in thought.minimiser.iter_mut().zip(&thought.anchor) {
+                *x = 0.5 * (*x + anchor);
+            }
+        }
+        self.fading = thought.fading;
         self.trust.anchor = thought.anchor;
         self.next = thought.minimiser;
     }
@@ -396,6 +434,8 @@ struct Thought {
     anchor: Vec<f64>,
     /// The length of the estimated gradient there.
     gradient_norm: f64,
+    /// `h² d / tr C`.
+    fading: f64,
     /// Where the objective is believed to be smallest, drawn to the start by how unsure that is.
     minimiser: Vec<f64>,
 }

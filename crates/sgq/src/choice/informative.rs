@@ -5,14 +5,22 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, ChoiceError, Chosen, Scene};
 use crate::{Random, belief::Model};
 
+/// So many times what a user who was not asked would tell is reason to ask another one again instead.
+const FAR_MORE: f64 = 4.0;
+/// While fewer were asked, nobody is asked again.
+const FEW: usize = 8;
+
 /// Asks by what would be learned of the mean gradient, for each unit of cost: those whom nobody has asked yet, the larger
-/// the sooner; then the one whose last answer is the farthest from the point, and not among the more recent half.
+/// the sooner, unless far more can be learned by asking a large one again; then the one whose last answer is the farthest
+/// from the point. Nobody of the more recently asked half is asked again, but for a user whose answer was set aside.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Informative {
     /// Everybody, in the order of the first time.
     order: Vec<usize>,
     /// How many of them are behind us.
     passed: usize,
+    /// Whether somebody was asked again the last time, before everybody was asked.
+    again: bool,
 }
 
 impl Informative {
@@ -31,22 +39,29 @@ impl Informative {
         self.order = keys.into_iter().map(|(_, user)| user).collect();
     }
 
-    /// The next who was not asked. One that was set aside is asked again a little later, from a point nearer by.
+    /// The next who was not asked.
     fn unasked(&mut self, belief: &Model) -> Option<usize> {
-        const LATER: usize = 2;
-        while let Some(user) = self.order.get(self.passed).copied() {
-            if belief.is_asked(user) {
-                self.passed += 1;
-                continue;
-            }
-            if belief.set_aside_last() == Some(user) {
-                let end = (self.passed + LATER + 1).min(self.order.len());
-                self.order[self.passed..end].rotate_left(1);
-            }
-            return self.order.get(self.passed).copied();
+        while self.order.get(self.passed).is_some_and(|user| belief.is_asked(*user)) {
+            self.passed += 1;
         }
-        None
+        self.order.get(self.passed).copied()
     }
+}
+
+/// Who was asked has a score, and when that was: the largest score for each unit of cost in the less recently asked half, and
+/// whose it is. Ties go to the lowest user.
+fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>) -> Option<(f64, usize)> {
+    let mut scores: Vec<(u64, f64, usize)> = scene
+        .belief
+        .asked()
+        .filter_map(|user| score(user).map(|(score, when)| (when, score / scene.cost(user), user)))
+        .collect();
+    let middle = scores.len().checked_sub(1)? / 2;
+    scores.select_nth_unstable_by_key(middle, |(when, ..)| *when);
+    let larger = |one: (f64, usize), other: (f64, usize)| {
+        if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
+    };
+    scores[..=middle].iter().map(|(_, score, user)| (*score, *user)).reduce(larger)
 }
 
 impl Choice<Model> for Informative {
@@ -58,22 +73,25 @@ impl Choice<Model> for Informative {
         if let Some(user) = belief.wants_probe() {
             return Ok(Chosen::user(user));
         }
-        if let Some(user) = self.unasked(belief) {
+        // Where it was too far for this user, it is to say how far it is not.
+        if let Some(user) = belief.set_aside_last() {
             return Ok(Chosen::user(user));
+        }
+        let size_squared = |user: usize| belief.size(user) * belief.size(user);
+        if let Some(unasked) = self.unasked(belief) {
+            let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
+            let enough = FAR_MORE * size_squared(unasked) / scene.cost(unasked);
+            // Every second time, or those who were not asked might wait for ever.
+            let may_ask_again = !self.again && belief.asked().len() >= FEW;
+            let again = if may_ask_again { largest(scene, faded).filter(|(worth, _)| *worth > enough) } else { None };
+            self.again = again.is_some();
+            return Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)));
         }
         if belief.fallen_back() {
             // The proof is for users at random.
             return Ok(Chosen::user(random.index(scene.users)));
         }
-        let stale: Vec<(f64, u64)> = (0..scene.users).filter_map(|user| belief.staleness(user, scene.point)).collect();
-        let mut times: Vec<u64> = stale.iter().map(|(_, when)| *when).collect();
-        let middle = times.len().checked_sub(1).ok_or(ChoiceError::NoScore)? / 2;
-        let median = *times.select_nth_unstable(middle).1;
-        let score = |user: usize| {
-            let (far, when) = stale[user];
-            if when <= median { far / scene.cost(user) } else { -1.0 }
-        };
-        let best = crate::kernel::argmax((0..stale.len()).map(score));
-        best.map(Chosen::user).ok_or(ChoiceError::NoScore)
+        let best = largest(scene, |user| belief.staleness(user, scene.point));
+        best.map(|(_, user)| Chosen::user(user)).ok_or(ChoiceError::NoScore)
     }
 }

@@ -81,6 +81,37 @@ struct Step {
     asked_at_least: usize,
 }
 
+/// Whether a user is one of those who may be asked. `again` is whether the last one before everybody was asked had been asked
+/// before.
+fn check_choice(naive: &Naive, point: &[f64], user: usize, costs: &[f64], again: &mut bool, place: &str) {
+    let largest = |scores: &[Option<f64>]| scores.iter().flatten().copied().fold(0.0, f64::max);
+    let is_largest = |scores: &[Option<f64>]| {
+        let score = scores[user].expect("a user of the less recently asked half");
+        assert!(score >= largest(scores) * (1.0 - 1e-12), "{place}: {score} and not {}", largest(scores));
+    };
+    if let Some(set_aside) = naive.set_aside_last() {
+        assert_eq!(user, set_aside, "{place}: set aside");
+        return;
+    }
+    if let Some(scores) = naive.scores(point, costs) {
+        is_largest(&scores);
+        return;
+    }
+    let unasked: Vec<usize> = (0..costs.len()).filter(|user| naive.times_asked(*user) == 0).collect();
+    let may_ask_again = !*again && costs.len() - unasked.len() >= 8;
+    let scores = naive.scores_again(point, costs);
+    *again = naive.times_asked(user) > 0;
+    if *again {
+        assert!(may_ask_again, "{place}: again");
+        is_largest(&scores);
+        let least = unasked.iter().map(|user| naive.score_unasked(*user, costs)).fold(f64::INFINITY, f64::min);
+        assert!(largest(&scores) >= 4.0 * least * (1.0 - 1e-12), "{place}: again, for so little");
+    } else if may_ask_again {
+        let enough = 4.0 * naive.score_unasked(user, costs);
+        assert!(largest(&scores) <= enough * (1.0 + 1e-12), "{place}: somebody would tell far more");
+    }
+}
+
 fn run(case: &Case, passes: usize) -> Vec<Step> {
     let users = case.problem.users();
     let mut settings = Settings::for_problem(case.start.clone(), &*case.problem).seed(case.seed);
@@ -91,18 +122,11 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
     let mut session = Session::new(method::frugal(), settings).unwrap();
     let mut naive = Naive::new(&case.start, case.problem.smoothness().unwrap());
     let mut gradient = vec![0.0; case.problem.dim()];
-    let mut steps = Vec::new();
+    let (mut steps, mut again) = (Vec::new(), false);
     while steps.len() < passes * users {
         let query = session.ask().unwrap().unwrap();
         let place = format!("{}, query {}", case.name, steps.len());
-        match naive.scores(&query.point, &costs) {
-            None => assert_eq!(naive.times_asked(query.user), 0, "{place}: not everybody was asked"),
-            Some(scores) => {
-                let most = scores.iter().flatten().copied().fold(0.0, f64::max);
-                let score = scores[query.user].expect("a user of the less recently asked half");
-                assert!(score >= most * (1.0 - 1e-12), "{place}: {score} and not {most}");
-            }
-        }
+        check_choice(&naive, &query.point, query.user, &costs, &mut again, &place);
         let asked_at_least = (0..users).map(|user| naive.times_asked(user)).min().unwrap();
         case.problem.gradient(query.user, &query.point, &mut gradient);
         session.tell(query.ticket, &gradient).unwrap();

@@ -103,6 +103,11 @@ impl Answers {
         self.asked.iter().filter_map(|user| Some((*user, self.get(*user)?)))
     }
 
+    /// Those who were asked, in the order of the first time.
+    pub fn users(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.asked.iter().copied()
+    }
+
     pub fn all_asked(&self) -> bool {
         self.asked.len() == self.held.len()
     }

@@ -319,6 +319,6 @@ impl Dense {
         self.feedback.last = Square::with_eigen(&back, &followed);
         kernel::add_scaled(&mut minimiser, 1.0, &self.start);
         kernel::add_scaled(&mut anchor, 1.0, &self.start);
-        Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
+        Thought { anchor, gradient_norm: kernel::norm(&gradient), fading: own_curvature / spread_size, minimiser }
     }
 }

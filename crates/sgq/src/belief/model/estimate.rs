@@ -11,25 +11,32 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// From everybody's answer, carried to the mean: the best linear unbiased prediction, where an answer counts less the more its
-    /// user's own curvature may have changed it on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies
-    /// by `B`.
+    /// From everybody's answer, carried to the mean: the best linear prediction. What a user's own answer tells, `s_i q_i` of
+    /// what there is to know, is taken from it; the rest is predicted from all answers alike, so that it does not matter if the
+    /// larger users, who are asked sooner, differ from the others. `q_i` is less the more the user's own curvature may have
+    /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies by `B`.
     pub fn new(view: &View<'_>, spread: f64, own_curvature: f64, shared: impl FnOnce(&[f64]) -> Vec<f64>) -> Self {
         let dim = view.point.len();
-        let (mut total, mut squares, mut told) = (0.0, 0.0, 0.0);
-        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        let (mut held, mut told, mut told_squares) = (0.0, 0.0, 0.0);
         let mut weights = Vec::with_capacity(view.answers.count());
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
-            let carried = own_curvature * answer.unexplained(view.point);
-            let weight = size * spread / (spread + carried);
-            total += weight;
-            squares += weight * weight * (1.0 + carried / spread);
-            told += size * weight;
-            kernel::add_scaled(&mut anchor, weight, &answer.point);
-            kernel::add_scaled(&mut gradient, weight / size, &answer.gradient);
-            weights.push(weight);
+            let kept = spread / (spread + own_curvature * answer.unexplained(view.point));
+            held += kept;
+            told += size * kept;
+            told_squares += size * size * kept;
+            weights.push(kept);
         }
+        let untold = (1.0 - told / view.users).max(0.0);
+        let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
+        for ((user, answer), weight) in view.answers.iter().zip(&mut weights) {
+            let size = view.sizes[user];
+            *weight *= size / view.users + untold / held;
+            kernel::add_scaled(&mut anchor, *weight, &answer.point);
+            kernel::add_scaled(&mut gradient, *weight / size, &answer.gradient);
+        }
+        // One, up to rounding, and what the floor under the smallest sizes adds.
+        let total: f64 = weights.iter().sum();
         anchor.iter_mut().for_each(|value| *value /= total);
         let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
         for ((_, answer), weight) in view.answers.iter().zip(&weights) {
@@ -43,18 +50,16 @@ impl Estimate {
         for (k, gradient) in gradient.iter_mut().enumerate() {
             *gradient = (*gradient + along_changes[k] - explained[k]) / total;
         }
-        Self { anchor, gradient, unsure: unsure(view, total, told, total * total / squares) }
+        Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) }
     }
 }
 
-/// Part of the users' spread that the mean gradient is unsure by. What is not told by a user's own answer, none of it where
-/// nobody asked and less of it the further it was carried, is predicted from the others: `total = Σ w_i` and
-/// `told = Σ s_i w_i` say how much is. With users of equal size and fresh answers it is `1/k − 1/n`, and a little more while
-/// few were asked.
-fn unsure(view: &View<'_>, total: f64, told: f64, effective: f64) -> f64 {
-    let missing = (1.0 - total / view.users).max(0.0);
-    let untold = (view.square_sizes - told).max(0.0) / (view.users * view.users);
-    (untold + missing * missing / effective) * (1.0 + 1.0 / effective)
+/// Part of the users' spread that the mean gradient is unsure by: what users' own answers do not tell, of which
+/// `told = Σ s_i² q_i` is, and the error of what it is predicted by, as of `held = Σ q_i` answers. With users of equal size and
+/// fresh answers it is `1/k − 1/n`, and a little more while few were asked.
+fn unsure(view: &View<'_>, untold: f64, told: f64, held: f64) -> f64 {
+    let own = (view.square_sizes - told).max(0.0) / (view.users * view.users);
+    (own + untold * untold / held) * (1.0 + 1.0 / held)
 }
 
 /// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error

@@ -165,7 +165,7 @@ impl Isotropic {
         let shrunk = part_of_the_way(certain_gain(gain, dim as f64 * loss, dim), loss);
         self.feedback.last = shrunk / bend;
         let minimiser = newton.iter().zip(&self.start).map(|(value, start)| start + shrunk * value).collect();
-        Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser }
+        Thought { anchor, gradient_norm: kernel::norm(&gradient), fading: own_curvature / spread, minimiser }
     }
 }
 

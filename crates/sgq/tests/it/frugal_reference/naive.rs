@@ -81,6 +81,10 @@ pub struct Naive {
     /// Whether the last answer points uphill from there.
     uphill: bool,
     set_aside: Vec<usize>,
+    /// Who was set aside by the last answer, and how long that was.
+    set_aside_last: Option<(usize, f64)>,
+    /// `h² d / tr C` of the last move.
+    fading: f64,
     x: Vector,
 }
 
@@ -106,6 +110,8 @@ impl Naive {
             reach: f64::INFINITY,
             uphill: false,
             set_aside: vec![0; smoothness.len()],
+            set_aside_last: None,
+            fading: 0.0,
             x: Col::zeros(dim),
         }
     }
@@ -130,14 +136,25 @@ impl Naive {
         if let Some(anchor) = self.anchor.clone() {
             let way = &self.x - &anchor;
             self.uphill = dot(&way, &g) > 0.0;
-            if self.is_far_off(user, &way, &g) {
+            let hardly_shorter =
+                self.set_aside_last.is_some_and(|(who, length)| who == user && g.norm_l2() > 0.7 * length);
+            if hardly_shorter {
+                self.reach = f64::INFINITY;
+            } else if self.is_far_off(user, &way, &g) {
                 self.set_aside[user] += 1;
+                self.set_aside_last = Some((user, g.norm_l2()));
                 self.reach = 0.5 * way.norm_l2();
                 self.x = anchor + scaled(0.5, &way);
                 return self.point();
             }
             self.reach = (1.5 * self.reach).max(2.0 * way.norm_l2());
+            self.caution = match self.uphill {
+                true if self.caution < 1.0 => (1.25 * self.caution).min(1.0),
+                true => self.caution,
+                false => (self.caution / 1.07).max(1.0 / 3.0),
+            };
         }
+        self.set_aside_last = None;
         self.be_cautious(user, &g);
         self.record(user, g);
         let spread = self.spread();
@@ -161,10 +178,10 @@ impl Naive {
     /// Three times longer than every last answer, and uphill from where the model was anchored.
     fn is_far_off(&self, user: usize, way: &Vector, g: &Vector) -> bool {
         let longest = self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
-        self.set_aside[user] < 4 && dot(way, g) > 0.0 && g.norm_l2() > 3.0 * longest
+        self.set_aside[user] < 30 && dot(way, g) > 0.0 && g.norm_l2() > 3.0 * longest
     }
 
-    /// A repeated answer that is four times longer than every first one doubles all curvature; others let that wear off.
+    /// A repeated answer that is four times longer than every first one doubles all curvature.
     fn be_cautious(&mut self, user: usize, g: &Vector) {
         if self.answers.iter().all(|answer| answer.user != user) {
             return;
@@ -172,7 +189,9 @@ impl Naive {
         let first = |user| self.answers.iter().find(|answer| answer.user == user);
         let firsts = (0..self.sizes.len()).filter_map(first);
         let longest = firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
-        self.caution = if g.norm_l2() > 4.0 * longest { 2.0 * self.caution } else { (0.95 * self.caution).max(1.0) };
+        if g.norm_l2() > 4.0 * longest {
+            self.caution *= 2.0;
+        }
     }
 
     fn record(&mut self, user: usize, g: Vector) {
@@ -327,8 +346,12 @@ impl Naive {
                 spread.h2 * self.dim() as f64 * off2 / trace(&c)
             })
             .collect();
+        let q: Vec<f64> = error.iter().map(|error| 1.0 / (1.0 + error)).collect();
+        let size = |answer: &Answer| self.sizes[answer.user];
+        let held: f64 = q.iter().sum();
+        let untold = 1.0 - answers.iter().zip(&q).map(|(answer, q)| size(answer) * q).sum::<f64>() / users;
         let weights: Vec<f64> =
-            answers.iter().zip(&error).map(|(answer, error)| self.sizes[answer.user] / (1.0 + error)).collect();
+            answers.iter().zip(&q).map(|(answer, q)| q * (size(answer) / users + untold / held)).collect();
         let total: f64 = weights.iter().sum();
 
         let mut at = Col::zeros(self.dim());
@@ -342,12 +365,9 @@ impl Naive {
             gradient += scaled(weight / total, &(&answer.g + shared + own));
         }
 
-        let spent: f64 = weights.iter().zip(&error).map(|(weight, error)| weight * weight * (1.0 + error)).sum();
-        let kappa = total * total / spent;
-        let told: f64 = answers.iter().zip(&weights).map(|(answer, weight)| self.sizes[answer.user] * weight).sum();
-        let untold = self.sizes.iter().map(|size| size * size).sum::<f64>() - told;
-        let left = (1.0 - total / users).powi(2);
-        let unsure = (untold / (users * users) + left / kappa) * (1.0 + 1.0 / kappa);
+        let everybody: f64 = self.sizes.iter().map(|size| size * size).sum();
+        let told: f64 = answers.iter().zip(&q).map(|(answer, q)| size(answer).powi(2) * q).sum();
+        let unsure = ((everybody - told) / (users * users) + untold * untold / held) * (1.0 + 1.0 / held);
         MeanGradient { at, gradient, unsure, c }
     }
 
@@ -391,6 +411,10 @@ impl Naive {
         let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
         self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
         self.x = self.within_trust_region(target, mean);
+        if self.answers.len() == 1 {
+            self.x = scaled(0.5, &(&self.x + &mean.at));
+        }
+        self.fading = spread.h2 * dim / trace(&mean.c);
         self.anchor = Some(mean.at.clone());
     }
 
@@ -403,22 +427,47 @@ impl Naive {
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
     }
 
-    /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked; none
-    /// before that.
+    /// Who is to be asked again at once, half of the way back.
+    pub fn set_aside_last(&self) -> Option<usize> {
+        self.set_aside_last.map(|(user, _)| user)
+    }
+
+    /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked;
+    /// none before that.
     pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
-        let answers = self.last_answers();
-        if answers.len() < self.sizes.len() {
-            return None;
-        }
+        let all_asked = self.last_answers().len() == self.sizes.len();
+        let squared = |answer: &Answer, way: &Vector| self.sizes[answer.user].powi(2) * dot(way, way);
+        all_asked.then(|| self.less_recent(point, costs, squared))
+    }
+
+    /// What asking somebody again would tell, before everybody was asked.
+    pub fn scores_again(&self, point: &[f64], costs: &[f64]) -> Vec<Option<f64>> {
+        let told = |answer: &Answer, way: &Vector| {
+            let faded = self.fading * self.off_secant2(answer.user, way);
+            self.sizes[answer.user].powi(2) * faded / (1.0 + faded)
+        };
+        self.less_recent(point, costs, told)
+    }
+
+    /// What a user who was not asked would tell.
+    pub fn score_unasked(&self, user: usize, costs: &[f64]) -> f64 {
+        self.sizes[user].powi(2) / costs[user]
+    }
+
+    /// Each one's score over its cost, of those who were asked and are not in the more recently asked half.
+    fn less_recent(&self, point: &[f64], costs: &[f64], score: impl Fn(&Answer, &Vector) -> f64) -> Vec<Option<f64>> {
         let here = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
+        let answers = self.last_answers();
         let mut times: Vec<usize> = answers.iter().map(|answer| answer.time).collect();
         times.sort_unstable();
-        let median = times[(times.len() - 1) / 2];
-        let score = |answer: &&Answer| {
-            let way = &here - &answer.x;
-            (answer.time <= median).then(|| self.sizes[answer.user].powi(2) * dot(&way, &way) / costs[answer.user])
-        };
-        Some(answers.iter().map(score).collect())
+        let median = times.get(times.len().saturating_sub(1) / 2).copied();
+        let mut scores = vec![None; self.sizes.len()];
+        for answer in answers {
+            if Some(answer.time) <= median {
+                scores[answer.user] = Some(score(answer, &(&here - &answer.x)) / costs[answer.user]);
+            }
+        }
+        scores
     }
 }
 
