@@ -81,18 +81,18 @@ mod tests {
 
     #[test]
     fn queries_are_as_computed_by_hand() {
-        // ½ tr(H⁻¹Σ) = 2.5, and the gap at the start is 25: 2.5 (1/k − 1/4) is 1.875, 0.625, 0.208 and 0 for k = 1 … 4.
-        let experiment = toy("targets = [25, 1.875, 1.8, 0.625, 0.21, 0.2]");
+        // ½ tr(H⁻¹Σ) = 10/3, and the gap at the start is 25: 10/3 (1/k − 1/4) is 2.5, 0.833, 0.278 and 0 for k = 1 … 4.
+        let experiment = toy("targets = [25, 2.5, 2.4, 0.84, 0.28, 0.2]");
         let limits = Limits::of(&experiment);
         assert_eq!(limits.on("a, b"), Some(&[0, 1, 2, 2, 3, 4][..]));
         let csv = limits.csv(&experiment.targets);
-        assert!(csv.starts_with("problem,target,queries\n\"a, b\",25.0,0\n\"a, b\",1.875,1\n"), "{csv}");
+        assert!(csv.starts_with("problem,target,queries\n\"a, b\",25.0,0\n\"a, b\",2.5,1\n"), "{csv}");
         assert_eq!(csv.lines().count(), 7);
     }
 
     #[test]
     fn relative_targets_are_parts_of_the_gap_at_the_start() {
-        let experiment = toy("relative = true\ntargets = [1, 0.08, 0.03, 0.01, 0.001]");
+        let experiment = toy("relative = true\ntargets = [1, 0.1, 0.04, 0.012, 0.001]");
         assert_eq!(Limits::of(&experiment).on("a, b"), Some(&[0, 1, 2, 3, 4][..]));
     }
 

@@ -72,8 +72,15 @@ pub fn gap_curve(
     let mut gaps = vec![gap];
     let mut stop = None;
     while gaps.len() <= length {
-        let Some(query) = session.ask()? else {
-            break;
+        let query = match session.ask() {
+            Ok(Some(query)) => query,
+            Ok(None) => break,
+            Err(ChoiceError::NoScore) => {
+                // Answers so large that no score of them is a number.
+                stop = Some(StopReason::Diverged { steps: session.steps() });
+                break;
+            }
+            Err(error) => return Err(error.into()),
         };
         problem.gradient(query.user, &query.point, &mut gradient);
         if !gradient.iter().all(|value| value.is_finite()) {

@@ -209,12 +209,13 @@ fn names_and_files_that_are_not_there_are_named() {
 #[test]
 fn a_run_without_tuning_has_its_limit_too() {
     let place = tempdir().unwrap();
-    let text = format!("targets = [0.9, 0.1]\n{GOOD_HEAD}[[method]]\nmethod = \"sgd\"\n");
+    let text = format!("targets = [1.5, 0.1]\n{GOOD_HEAD}[[method]]\nmethod = \"sgd\"\n");
     let text = text.replace("curvature = [1]", "curvature = [1, 1]").replace("center = [0]", "center = [-1, 1]");
+    let text = text.replace("start = 1", "start = 2");
     fs::write(place.path().join("x.toml"), text).unwrap();
     succeeds(place.path(), &["run", "x.toml", "--out", "x"]);
-    // H = 2, gradients ∓2: ½ · 4 / 2 (1/k − 1/2) is 0.5 after one query and 0 after both.
-    assert_eq!(read_text(place.path().join("x/limit.csv")), "problem,target,queries\np,0.9,1\np,0.1,2\n");
+    // H = 2, gradients ∓2: ½ · 8 / 2 (1/k − 1/2) is 1 after one query and 0 after both.
+    assert_eq!(read_text(place.path().join("x/limit.csv")), "problem,target,queries\np,1.5,1\np,0.1,2\n");
     let report = read_text(place.path().join("x/report.html"));
     assert!(
         report.contains("<td>limit for random order (yardstick, no method)</td><td>1</td><td>2</td><td></td></tr>")

@@ -92,20 +92,20 @@ fn queries_are_those_of_each_line() {
     assert_eq!(names, ["p", "q"]);
     let never = Some(f64::INFINITY);
     // The best other changes from target to target, and the oracle's kin that do not pay do not count.
-    // ½ tr(H⁻¹Σ) is 2.5, and the gap at the start 25: 2.5 (1/k − 1/4) has to be 2.5 and 0.25.
+    // ½ tr(H⁻¹Σ) is 10/3, and the gap at the start 25: 10/3 (1/k − 1/4) has to be 2.5 and 0.25.
     let expected: [[[Option<f64>; 2]; 5]; 2] = [
         [
             [Some(32.0), Some(64.0)],
             [Some(20.0), Some(31.0)],
             [Some(8.0), Some(16.0)],
-            [Some(1.0), Some(3.0)],
+            [Some(1.0), Some(4.0)],
             [Some(2.0), Some(4.0)],
         ],
         [
             [Some(10.0), Some(20.0)],
             [never, never],
             [Some(5.0), never],
-            [Some(1.0), Some(3.0)],
+            [Some(1.0), Some(4.0)],
             [Some(10.0), Some(10.0)],
         ],
     ];
@@ -162,7 +162,7 @@ fn tables_say_the_ratio_to_the_limit() {
     assert_eq!(tables[0].heading, ["", "10%", "1%"]);
     assert_eq!(
         tables[0].lines,
-        [["p", "8.00", "5.33"], ["q", "5.00", "not reached"], ["median", "6.50", "not reached"]]
+        [["p", "8.00", "4.00"], ["q", "5.00", "not reached"], ["median", "6.50", "not reached"]]
     );
     assert_eq!(tables[1].lines[1], ["q", "–", "not reached"]);
 }
