@@ -2,6 +2,7 @@
 
 mod answers;
 mod basis;
+mod curvature;
 mod dense;
 mod estimate;
 mod low_rank;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Belief;
 use crate::{SettingsError, Smoothness, Storage, kernel};
 use answers::{Answer, Answers};
+pub use curvature::Curvature;
 use dense::Dense;
 use low_rank::LowRank;
 use safeguard::Safeguard;
@@ -53,9 +55,9 @@ enum Plan {
 
 impl Plan {
     fn new(users: usize, dim: usize, scale: f64) -> Self {
-        match dim <= DENSE_UP_TO {
-            true => Self::Dense(Box::new(Dense::new(dim, scale))),
-            false => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
+        match Curvature::of(dim) {
+            Curvature::Matrix { .. } => Self::Dense(Box::new(Dense::new(dim, scale))),
+            Curvature::LowRank { .. } => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
         }
     }
 
@@ -176,6 +178,11 @@ impl Model {
     /// Before the first answer.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// How curvature is held where there are so many parameters.
+    pub fn plan(dim: usize) -> Curvature {
+        Curvature::of(dim)
     }
 
     /// Where the next question is to be asked.

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{kernel, matrix::Square};
+use crate::kernel;
 
-/// A direction that is the rest of a vector less long than this part of it would be mostly rounding.
+/// What is left of a vector outside, if it is no more than this part of it, is taken for rounding.
 const REST: f64 = 1e-9;
 
 /// Orthonormal directions, row by row.
@@ -27,10 +27,6 @@ impl Basis {
         self.rows.len() / self.dim
     }
 
-    pub fn row(&self, row: usize) -> &[f64] {
-        &self.rows[row * self.dim..][..self.dim]
-    }
-
     /// `V x`.
     pub fn coordinates(&self, x: &[f64]) -> Vec<f64> {
         let mut coordinates = vec![0.0; self.rank()];
@@ -45,8 +41,8 @@ impl Basis {
         }
     }
 
-    /// The direction of what a vector has outside of the span, if it is long enough and can be told from rounding.
-    pub fn direction_outside(&self, x: &[f64], part: f64) -> Option<Vec<f64>> {
+    /// The direction of what a vector has outside of the span, if that can be told from rounding.
+    pub fn direction_outside(&self, x: &[f64]) -> Option<Vec<f64>> {
         let length = kernel::norm(x);
         if length == 0.0 || !length.is_finite() {
             return None;
@@ -58,7 +54,7 @@ impl Basis {
             let along: Vec<f64> = self.coordinates(&rest).iter().map(|along| -along).collect();
             self.add(&mut rest, &along);
             let left = kernel::norm(&rest);
-            if left.is_nan() || left * length <= part.max(REST) {
+            if left.is_nan() || left * length <= REST {
                 return None;
             }
             rest.iter_mut().for_each(|value| *value /= left);
@@ -70,17 +66,5 @@ impl Basis {
     /// One more direction: of length 1, and orthogonal to all others.
     pub fn push(&mut self, direction: &[f64]) {
         self.rows.extend_from_slice(direction);
-    }
-
-    /// Turns the directions into others of the same span, of which the last few are kept: column `j` of `turned` is the new `j`th.
-    pub fn turn(&mut self, turned: &Square, keep: usize) {
-        let rank = self.rank();
-        let mut rows = vec![0.0; keep * self.dim];
-        for (new, row) in rows.chunks_exact_mut(self.dim).enumerate() {
-            for old in 0..rank {
-                kernel::add_scaled(row, turned.at(old, rank - keep + new), self.row(old));
-            }
-        }
-        self.rows = rows;
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Dense {
     /// `β₀` and `β`: curvature in a typical direction, as expected and as seen.
     expected: f64,
     typical: f64,
+    /// How much curvature varies from direction to direction, as a part of `β`.
+    varies: f64,
     /// `B`.
     curvature: Square,
     fit: Option<Fit>,
@@ -99,15 +101,15 @@ impl Fit {
 
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
-        Self::with(dim, expected_curvature(dim, scale))
+        Self::with(dim, expected_curvature(dim, scale), 0.7)
     }
 
-    /// In coordinates along directions of a large space, none at first.
+    /// In coordinates along directions of a large space, none at first. Answers picked them, so that they are less alike.
     pub fn in_coordinates(dim: usize, scale: f64) -> Self {
-        Self::with(0, expected_curvature(dim, scale))
+        Self::with(0, expected_curvature(dim, scale), 1.0)
     }
 
-    fn with(dim: usize, expected: f64) -> Self {
+    fn with(dim: usize, expected: f64, varies: f64) -> Self {
         let zero = || Square::zero(dim);
         Self {
             start: Vec::new(),
@@ -123,6 +125,7 @@ impl Dense {
             feedback: Feedback { last: zero(), total: zero(), count: 0.0 },
             expected,
             typical: expected,
+            varies,
             curvature: Square::identity(dim, expected),
             fit: None,
             since: 0,
@@ -142,9 +145,13 @@ impl Dense {
 
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
-        [&mut self.start, &mut self.first, &mut self.points, &mut self.gradients].into_iter().for_each(|vector| vector.push(0.0));
+        for vector in [&mut self.start, &mut self.first, &mut self.points, &mut self.gradients] {
+            vector.push(0.0);
+        }
         let Feedback { last, total, .. } = &mut self.feedback;
-        [&mut self.points_squared, &mut self.mixed, &mut self.gradients_squared, last, total].into_iter().for_each(Square::grow);
+        for sum in [&mut self.points_squared, &mut self.mixed, &mut self.gradients_squared, last, total] {
+            sum.grow();
+        }
         self.secants.grow();
         self.own.grow();
         self.curvature.grow();
@@ -310,7 +317,7 @@ impl Dense {
         if !typical.is_nan() {
             self.typical = typical.clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
         }
-        let pull = dim * noise / (0.7 * self.typical).powi(2);
+        let pull = dim * noise / (self.varies * self.typical).powi(2);
         let mut information = points;
         information.add(trusted, &directions);
         information.add_to_diagonal(pull);

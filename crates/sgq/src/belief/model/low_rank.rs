@@ -3,18 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, Thought, View,
-    answers::Answer,
-    basis::Basis,
-    dense::Dense,
-    estimate::Estimate,
-    outside::Outside,
+    Change, Thought, View, answers::Answer, basis::Basis, dense::Dense, estimate::Estimate, outside::Outside,
     secants::Secant,
 };
 use crate::kernel;
 
-/// At most so many directions have a matrix.
-pub const RANK: usize = 64;
+/// At most so many directions have a matrix: twice as many bring little, at twice the cost and memory.
+pub(super) const RANK: usize = 64;
 
 /// [`Dense`] in the coordinates of a few directions, those of the answers, and [`Outside`] of them.
 ///
@@ -41,6 +36,7 @@ impl LowRank {
     pub fn fits(&self, users: usize, dim: usize) -> bool {
         let rank = self.basis.rank();
         self.basis.fits(dim)
+            && rank <= RANK
             && self.held.len() == users
             && self.held.iter().flatten().all(|answer| answer.fits(rank))
             && self.inside.fits(rank)
@@ -48,31 +44,32 @@ impl LowRank {
     }
 
     fn is_full(&self) -> bool {
-        self.basis.rank() >= rank_limit()
+        self.basis.rank() >= RANK
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { user, size, before, now, users } = *change;
+        let Change { user, size, now, users, .. } = *change;
         self.outside.take(change);
         let way: Vec<f64> = now.point.iter().zip(self.outside.start()).map(|(x, start)| x - start).collect();
         self.extend(&now.gradient);
         self.extend(&way);
-        if let (None, Some(secant)) = (before, &now.secant) {
+        if let (None, Some(secant)) = (change.before, &now.secant) {
             // There were answers before there was a model.
             self.extend(&secant.direction);
             self.extend(&secant.change);
         }
-        let secant = now.secant.as_ref().map(|secant| Secant {
-            direction: self.basis.coordinates(&secant.direction),
-            change: self.basis.coordinates(&secant.change),
-        });
-        let now = Answer {
-            point: self.basis.coordinates(&way),
-            gradient: self.basis.coordinates(&now.gradient),
-            secant,
-            ..*now
-        };
         let before = self.held[user].take();
+        let point = self.basis.coordinates(&way);
+        let gradient = self.basis.coordinates(&now.gradient);
+        let secant = match (&now.secant, before.as_deref().and_then(|before| before.secant.clone())) {
+            (Some(_), Some(old)) if !now.fresh => Some(old),
+            (Some(secant), _) => Some(Secant {
+                direction: self.basis.coordinates(&secant.direction),
+                change: self.basis.coordinates(&secant.change),
+            }),
+            (None, _) => None,
+        };
+        let now = Answer { point, gradient, secant, ..*now };
         self.inside.take(&Change { user, size, before: before.as_deref(), now: &now, users });
         self.held[user] = Some(Box::new(now));
     }
@@ -82,7 +79,7 @@ impl LowRank {
         if self.is_full() {
             return;
         }
-        if let Some(direction) = self.basis.direction_outside(vector, 0.0) {
+        if let Some(direction) = self.basis.direction_outside(vector) {
             self.basis.push(&direction);
             self.inside.grow();
             self.held.iter_mut().flatten().for_each(|answer| answer.grow());
@@ -128,8 +125,4 @@ impl LowRank {
         self.basis.add(&mut image, &more);
         image
     }
-}
-
-fn rank_limit() -> usize {
-    std::env::var("RANK").ok().and_then(|s| s.parse().ok()).unwrap_or(RANK)
 }

@@ -76,7 +76,9 @@ impl SecantSums {
 
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
-        [&mut self.directions, &mut self.changes, &mut self.squares].into_iter().for_each(Square::grow);
+        for sum in [&mut self.directions, &mut self.changes, &mut self.squares] {
+            sum.grow();
+        }
     }
 
     pub fn traces(&self) -> SecantTraces {
