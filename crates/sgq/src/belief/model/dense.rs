@@ -245,10 +245,12 @@ impl Dense {
     pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
         let known = self.refit(view)?;
         let shared = |directions: &[f64]| self.shared(directions);
-        let Estimate { anchor, gradient, unsure } = Estimate::new(view, known.spread_size, known.own_curvature, shared);
-        let there: Vec<f64> = anchor.iter().zip(&self.start).map(|(anchor, start)| anchor - start).collect();
-        let mut minimiser = self.step(&known, &there, &gradient, unsure, view.caution)?;
+        let estimate = Estimate::new(view, known.spread_size, known.own_curvature, shared);
+        let Estimate { mut anchor, gradient, unsure } = estimate;
+        kernel::add_scaled(&mut anchor, -1.0, &self.start);
+        let mut minimiser = self.step(&known, &anchor, &gradient, unsure, view.caution)?;
         kernel::add_scaled(&mut minimiser, 1.0, &self.start);
+        kernel::add_scaled(&mut anchor, 1.0, &self.start);
         Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), minimiser })
     }
 
