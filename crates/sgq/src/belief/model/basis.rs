@@ -24,7 +24,8 @@ impl Basis {
     }
 
     pub fn rank(&self) -> usize {
-        self.rows.len() / self.dim
+        // One that was read from somewhere may have no parameters.
+        self.rows.len().checked_div(self.dim).unwrap_or(0)
     }
 
     /// `V x`.
