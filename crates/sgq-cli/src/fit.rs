@@ -128,6 +128,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let settings = SettingsReport {
         step_size,
         step_size_rule: step_rule,
+        model: entry.recipe.curvature(problem.dim()).map(|held| held.to_string()),
         budget,
         target_gap: args.method.target_gap,
         p: explore(&entry.recipe),

@@ -13,7 +13,7 @@ use crate::{Part, SettingsError, Smoothness, Storage, TellError};
 
 pub use last_gradient::LastGradient;
 pub use learned::LearnedSmoothness;
-pub use model::{DENSE_UP_TO, Model};
+pub use model::{Curvature, DENSE_UP_TO, Model};
 
 /// What is held of the users: built from their answers, read by the choice and the update.
 ///

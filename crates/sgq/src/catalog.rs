@@ -7,8 +7,10 @@ mod setting;
 use std::mem::discriminant;
 
 use crate::{
-    AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, Smoothness, belief::Model,
-    session::RestoreError, update::ToMinimiser,
+    AskTell, LastGradient, Method, Session, Settings, SettingsError, Sight, Smoothness,
+    belief::{Curvature, Model},
+    session::RestoreError,
+    update::ToMinimiser,
 };
 use parts::{AnyChoice, AnyUpdate, ModelChoice};
 
@@ -212,6 +214,11 @@ impl Recipe {
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
         !matches!(self.update, UpdateKind::ToMinimiser | UpdateKind::BestStep { .. })
+    }
+
+    /// How the method holds curvature where there are so many parameters; none where it has no model of the users.
+    pub fn curvature(&self, dim: usize) -> Option<Curvature> {
+        matches!(self.update, UpdateKind::ToMinimiser).then(|| Model::plan(dim))
     }
 
     /// Whether a part reads everybody's last gradient, and a table of them is kept.

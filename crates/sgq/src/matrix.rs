@@ -85,6 +85,15 @@ impl Square {
         self.values.iter_mut().for_each(|value| *value *= factor);
     }
 
+    /// One more row and column, of zeros.
+    pub fn grow(&mut self) {
+        let mut grown = Self::zero(self.dim + 1);
+        for row in 0..self.dim {
+            grown.row_mut(row)[..self.dim].copy_from_slice(self.row(row));
+        }
+        *self = grown;
+    }
+
     /// `self += factor · other`.
     pub fn add(&mut self, factor: f64, other: &Self) {
         kernel::add_scaled(&mut self.values, factor, &other.values);

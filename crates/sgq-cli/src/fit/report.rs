@@ -40,6 +40,9 @@ pub struct SettingsReport {
     /// None for a method that goes its own way.
     pub step_size: Option<f64>,
     pub step_size_rule: String,
+    /// How curvature is held, where the method has a model of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub budget: u64,
     pub target_gap: Option<f64>,
     pub p: Option<f64>,
@@ -142,6 +145,9 @@ impl<'a> Report<'a> {
         line("method", &format!("{}{explores}", self.method));
         let rule = &settings.step_size_rule;
         line("step size", &settings.step_size.map_or(rule.clone(), |size| format!("{} ({rule})", short(size))));
+        if let Some(held) = &settings.model {
+            line("model", held);
+        }
         for row in self.problem.to_string().lines() {
             let _ = writeln!(text, "  {row}");
         }

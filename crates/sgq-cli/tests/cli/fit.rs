@@ -46,6 +46,19 @@ fn numbers(model: &Value, scale: &str) -> Vec<f64> {
     coefficients.iter().map(|coefficient| coefficient[scale].as_f64().unwrap()).collect()
 }
 
+/// A method with a model of the users says how it holds curvature; others say nothing.
+#[test]
+fn the_model_is_said() {
+    let place = place();
+    let frugal = fit(place.path(), &["--method", "frugal"]);
+    let dim = frugal["coefficients"].as_array().unwrap().len();
+    assert_eq!(frugal["settings"]["model"], format!("curvature as a {dim} × {dim} matrix"));
+    assert!(fit(place.path(), &[])["settings"].get("model").is_none());
+    let arguments = [&LOGISTIC[..], &["--method", "frugal"]].concat();
+    let shown = succeeds(place.path(), &arguments);
+    assert!(shown.contains(&format!("  model                 curvature as a {dim} × {dim} matrix\n")), "{shown}");
+}
+
 /// Worked by hand. The mean over users weighs A's two rows ¼ each and B's one ½: mean x 1, mean y 3.5,
 /// Sxx = ½, Sxy = ¼·2.5 − ¼·0.5 = ½, so y = 2.5 + x. Over rows it would be y = 2 + x.
 #[test]

@@ -1,9 +1,12 @@
 //! A model of all users: shared curvature, each one's own difference from it, and how sure of that one can be.
 
 mod answers;
+mod basis;
+mod curvature;
 mod dense;
 mod estimate;
-mod isotropic;
+mod low_rank;
+mod outside;
 mod safeguard;
 mod secants;
 
@@ -12,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use super::Belief;
 use crate::{SettingsError, Smoothness, Storage, kernel};
 use answers::{Answer, Answers};
+pub use curvature::Curvature;
 use dense::Dense;
-use isotropic::Isotropic;
+use low_rank::LowRank;
 use safeguard::Safeguard;
 
-/// Beyond this many parameters curvature is one number: a matrix would cost too much at every step.
+/// Beyond this many parameters curvature is a matrix in a few directions only, or it would cost too much at every step.
 pub const DENSE_UP_TO: usize = 256;
 
 /// What users are believed to be like: `∇f_i(x) = s_i (ḡ(x) + own difference)`, where `ḡ` is affine with curvature `B`, the
@@ -48,29 +52,29 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Plan {
     Dense(Box<Dense>),
-    Isotropic(Box<Isotropic>),
+    LowRank(Box<LowRank>),
 }
 
 impl Plan {
-    fn new(dim: usize, scale: f64) -> Self {
-        match dim <= DENSE_UP_TO {
-            true => Self::Dense(Box::new(Dense::new(dim, scale))),
-            false => Self::Isotropic(Box::new(Isotropic::new(dim, scale))),
+    fn new(users: usize, dim: usize, scale: f64) -> Self {
+        match Curvature::of(dim) {
+            Curvature::Matrix { .. } => Self::Dense(Box::new(Dense::new(dim, scale))),
+            Curvature::LowRank { .. } => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
         }
     }
 
-    /// Whether it is for that many parameters.
-    fn fits(&self, dim: usize) -> bool {
+    /// Whether it is for that many users and parameters.
+    fn fits(&self, users: usize, dim: usize) -> bool {
         match self {
             Self::Dense(plan) => plan.fits(dim),
-            Self::Isotropic(plan) => plan.fits(dim),
+            Self::LowRank(plan) => plan.fits(users, dim),
         }
     }
 
     fn take(&mut self, change: &Change<'_>) {
         match self {
             Self::Dense(plan) => plan.take(change),
-            Self::Isotropic(plan) => plan.take(change),
+            Self::LowRank(plan) => plan.take(change),
         }
     }
 }
@@ -140,7 +144,7 @@ impl Belief for Model {
 
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
         let per_user = self.safeguard.fits(users) && self.sizes.len() == users;
-        let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(dim))
+        let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(users, dim))
             && [self.next.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
         // What is bounded by multiples of a scale that is none would have no bounds.
         let fits = per_user && per_parameter && self.scale.mean >= 0.0 && self.answers.fit(users, dim);
@@ -194,6 +198,11 @@ impl Model {
     /// Before the first answer.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// How curvature is held where there are so many parameters.
+    pub fn plan(dim: usize) -> Curvature {
+        Curvature::of(dim)
     }
 
     /// Where the next question is to be asked.
@@ -303,12 +312,12 @@ impl Model {
         }
         let users = self.sizes.len();
         match &mut self.plan {
-            Some(plan) => plan.take(&Change { size, before: before.as_deref(), now, users }),
+            Some(plan) => plan.take(&Change { user, size, before: before.as_deref(), now, users }),
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => {
-                let mut plan = Plan::new(point.len(), self.scale.mean);
+                let mut plan = Plan::new(users, point.len(), self.scale.mean);
                 for (user, now) in self.answers.iter() {
-                    plan.take(&Change { size: self.sizes[user], before: None, now, users });
+                    plan.take(&Change { user, size: self.sizes[user], before: None, now, users });
                 }
                 self.plan = Some(plan);
             }
@@ -333,7 +342,7 @@ impl Model {
         };
         let thought = match plan {
             Plan::Dense(plan) => plan.think(&view),
-            Plan::Isotropic(plan) => Some(plan.think(&view)),
+            Plan::LowRank(plan) => plan.think(&view),
         };
         // Numbers past what can be held: stay, and let the next answer tell.
         let Some(mut thought) = thought.filter(|thought| kernel::all_within(&thought.minimiser, f64::MAX)) else {
@@ -396,6 +405,7 @@ impl Scale {
 
 /// One user's answer, and the one it replaces.
 struct Change<'a> {
+    user: usize,
     size: f64,
     before: Option<&'a Answer>,
     now: &'a Answer,

@@ -149,7 +149,7 @@ fn a_model_of_other_users_or_parameters_is_not_restored() {
     }
 }
 
-/// Beyond 256 parameters curvature is one number.
+/// Beyond 256 parameters curvature is of low rank.
 #[test]
 fn many_parameters() {
     for dim in [256, 257, 400] {

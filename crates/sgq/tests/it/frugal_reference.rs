@@ -137,12 +137,12 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
     steps
 }
 
-/// To 1e-12 of the longest move, and to 1e-8 of each that is not a millionth of it: rounding grows as the points come together.
+/// To 1e-11 of the longest move, and to 1e-8 of each that is not a millionth of it: rounding grows as the points come together.
 fn agree(case: &Case, steps: &[Step], compared: impl Fn(usize) -> bool) {
     let longest = steps.iter().map(|step| step.moved).fold(0.0, f64::max);
     for (number, Step { apart, moved, .. }) in steps.iter().enumerate().filter(|(number, _)| compared(*number)) {
         let place = format!("{}, query {number}: {apart:e} apart after {moved:e}", case.name);
-        assert!(*apart <= 1e-12 * longest, "{place}");
+        assert!(*apart <= 1e-11 * longest, "{place}");
         assert!(*apart <= 1e-8 * moved || *moved < 1e-6 * longest, "{place}");
     }
 }
@@ -164,6 +164,79 @@ fn each_point_with_more_parameters() {
         assert!(settled + case.problem.users() / 2 < steps.len(), "{}: compare for longer", case.name);
         agree(&case, &steps, |number| number == 0 || number >= settled);
     }
+}
+
+/// Many parameters, in coordinates of the span of all answers: Gram and Schmidt's, anew for each vector.
+struct Span(Vec<Vec<f64>>);
+
+impl Span {
+    fn coordinates(&self, x: &[f64]) -> Vec<f64> {
+        self.0.iter().map(|direction| direction.iter().zip(x).map(|(direction, x)| direction * x).sum()).collect()
+    }
+
+    fn point(&self, start: &[f64], coordinates: &[f64]) -> Vec<f64> {
+        let moved = |k: usize| self.0.iter().zip(coordinates).map(|(direction, by)| by * direction[k]).sum::<f64>();
+        start.iter().enumerate().map(|(k, start)| start + moved(k)).collect()
+    }
+
+    /// Whether there was anything to add.
+    fn add(&mut self, x: &[f64]) -> bool {
+        let mut rest = x.to_vec();
+        for _ in 0..3 {
+            let along: Vec<f64> = self.coordinates(&rest).iter().map(|along| -along).collect();
+            rest = self.point(&rest, &along);
+        }
+        let zero = vec![0.0; x.len()];
+        let length = distance(&rest, &zero);
+        let new = length > 1e-9 * distance(x, &zero);
+        if new {
+            self.0.push(rest.iter().map(|x| x / length).collect());
+        }
+        new
+    }
+}
+
+/// While there are fewer answers than the rank may be, and every one is fitted.
+#[test]
+fn each_point_with_many_parameters() {
+    let mut compared = 0;
+    for mut case in cases(300).into_iter().filter(|case| case.problem.users() <= 14) {
+        case.costs = None;
+        let smoothness = case.problem.smoothness().unwrap();
+        let settings = Settings::for_problem(case.start.clone(), &*case.problem).seed(case.seed);
+        let mut session = Session::new(method::frugal(), settings).unwrap();
+        let (mut naive, mut span) = (Naive::in_span(300, smoothness), Span(Vec::new()));
+        let mut gradient = vec![0.0; 300];
+        let mut steps = Vec::new();
+        for number in 0..28 {
+            let query = session.ask().unwrap().unwrap();
+            case.problem.gradient(query.user, &query.point, &mut gradient);
+            session.tell(query.ticket, &gradient).unwrap();
+            if session.belief().set_aside_last().is_some() {
+                // Its direction is not in the span, in which the naive version could tell.
+                break;
+            }
+            if span.add(&gradient) {
+                naive.grow();
+            }
+            let way: Vec<f64> = query.point.iter().zip(&case.start).map(|(x, start)| x - start).collect();
+            let way = span.coordinates(&way);
+            if let Some(scores) = naive.scores(&way, &vec![1.0; smoothness.len()]) {
+                let most = scores.iter().flatten().copied().fold(0.0, f64::max);
+                let score = scores[query.user].expect("a user of the less recently asked half");
+                assert!(score >= most * (1.0 - 1e-9), "{}, query {number}: {score} and not {most}", case.name);
+            }
+            let next = naive.answer(query.user, &way, &span.coordinates(&gradient));
+            let next = span.point(&case.start, &next);
+            let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
+            steps.push(Step { apart, moved, asked_at_least: 0 });
+        }
+        compared += steps.len();
+        // Where all users have the same curvature, eigenvalues come to be equal, and rounding picks the vectors.
+        let until = if case.name.starts_with("quadratic") { smoothness.len() } else { steps.len() };
+        agree(&case, &steps, |number| number < until);
+    }
+    assert!(compared > 500, "{compared}");
 }
 
 /// The first one is drawn in proportion to `s_i / √c_i`.

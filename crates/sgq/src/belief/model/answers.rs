@@ -134,9 +134,16 @@ impl Answers {
 }
 
 impl Answer {
-    fn fits(&self, dim: usize) -> bool {
+    pub fn fits(&self, dim: usize) -> bool {
         let secant = self.secant.as_ref().is_none_or(|secant| secant.fits(dim));
         secant && (self.point.len(), self.gradient.len()) == (dim, dim)
+    }
+
+    /// One more parameter, which was zero in all that was seen.
+    pub fn grow(&mut self) {
+        self.point.push(0.0);
+        self.gradient.push(0.0);
+        self.secant.iter_mut().for_each(Secant::grow);
     }
 
     /// The squared way from the answer to a point, without the part along which the user's own curvature is known.

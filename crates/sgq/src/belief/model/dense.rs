@@ -6,6 +6,7 @@ use super::{
     Change, TINY, Thought, View,
     estimate::{Estimate, certain_gain, part_of_the_way},
     expected_curvature,
+    outside::Traces,
     secants::{SecantSums, residual},
 };
 use crate::{kernel, matrix::Square};
@@ -36,6 +37,8 @@ pub(super) struct Dense {
     /// `β₀` and `β`: curvature in a typical direction, as expected and as seen.
     expected: f64,
     typical: f64,
+    /// How much curvature varies from direction to direction, as a part of `β`.
+    varies: f64,
     /// `B`.
     curvature: Square,
     fit: Option<Fit>,
@@ -79,6 +82,16 @@ struct Fit {
     basis: Square,
 }
 
+/// What is believed of the users' differences, once curvature is fitted.
+pub(super) struct Known {
+    /// `K C`.
+    spread: Square,
+    /// `tr C`.
+    pub spread_size: f64,
+    /// `h² d`.
+    pub own_curvature: f64,
+}
+
 impl Fit {
     fn fits(&self, dim: usize) -> bool {
         let Metric { to, from, from_twice } = &self.metric;
@@ -88,8 +101,16 @@ impl Fit {
 
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
+        Self::with(dim, expected_curvature(dim, scale), 0.7)
+    }
+
+    /// In coordinates along directions of a large space, none at first. Answers picked them, so that they are less alike.
+    pub fn in_coordinates(dim: usize, scale: f64) -> Self {
+        Self::with(0, expected_curvature(dim, scale), 1.0)
+    }
+
+    fn with(dim: usize, expected: f64, varies: f64) -> Self {
         let zero = || Square::zero(dim);
-        let expected = expected_curvature(dim, scale);
         Self {
             start: Vec::new(),
             first: Vec::new(),
@@ -104,6 +125,7 @@ impl Dense {
             feedback: Feedback { last: zero(), total: zero(), count: 0.0 },
             expected,
             typical: expected,
+            varies,
             curvature: Square::identity(dim, expected),
             fit: None,
             since: 0,
@@ -121,9 +143,39 @@ impl Dense {
             && self.fit.as_ref().is_none_or(|fit| fit.fits(dim))
     }
 
+    /// One more parameter, which was zero in all that was seen.
+    pub fn grow(&mut self) {
+        for vector in [&mut self.start, &mut self.first, &mut self.points, &mut self.gradients] {
+            vector.push(0.0);
+        }
+        let Feedback { last, total, .. } = &mut self.feedback;
+        for sum in [&mut self.points_squared, &mut self.mixed, &mut self.gradients_squared, last, total] {
+            sum.grow();
+        }
+        self.secants.grow();
+        self.own.grow();
+        self.curvature.grow();
+        let new = self.curvature.dim() - 1;
+        self.curvature.set(new, new, self.typical);
+        self.fit = None;
+    }
+
+    /// The traces of all sums.
+    pub fn traces(&self) -> Traces {
+        let centred = self.centred();
+        Traces {
+            first_squared: kernel::norm_squared(&self.first),
+            points: centred.points.trace(),
+            mixed: centred.mixed.trace(),
+            gradients: centred.gradients.trace(),
+            secants: self.secants.traces(),
+            own: self.own.traces(),
+        }
+    }
+
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { size, before, now, users } = *change;
-        if self.start.is_empty() {
+        let Change { size, before, now, users, .. } = *change;
+        if self.weight == 0.0 {
             self.start.clone_from(&now.point);
             self.first = now.gradient.iter().map(|value| value / size).collect();
         }
@@ -191,6 +243,20 @@ impl Dense {
 
     /// Fits curvature, and says where the objective is smallest. None where numbers are past what can be held.
     pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
+        let known = self.refit(view)?;
+        let shared = |directions: &[f64]| self.shared(directions);
+        let estimate = Estimate::new(view, known.spread_size, known.own_curvature, shared);
+        let Estimate { mut anchor, gradient, unsure } = estimate;
+        kernel::add_scaled(&mut anchor, -1.0, &self.start);
+        let mut minimiser = self.step(&known, &anchor, &gradient, unsure, view.caution)?;
+        kernel::add_scaled(&mut minimiser, 1.0, &self.start);
+        kernel::add_scaled(&mut anchor, 1.0, &self.start);
+        let fading = known.own_curvature / known.spread_size;
+        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), fading, minimiser })
+    }
+
+    /// Fits curvature, where it is time to. None where numbers are past what can be held.
+    pub fn refit(&mut self, view: &View<'_>) -> Option<Known> {
         let centred = self.centred();
         // With many parameters a fit takes long, and one answer changes little.
         let every = 1 + self.start.len() / 32;
@@ -200,10 +266,13 @@ impl Dense {
             self.since = 0;
         }
         let (_, spread) = self.spread(&centred);
-        let fit = self.fit.take()?;
-        let thought = self.step(&spread, &fit, view);
-        self.fit = Some(fit);
-        Some(thought)
+        let spread_size = (spread.trace() / self.weight).max(TINY);
+        Some(Known { spread, spread_size, own_curvature: self.fit.as_ref()?.own_curvature })
+    }
+
+    /// `B u`.
+    pub fn shared(&self, directions: &[f64]) -> Vec<f64> {
+        self.curvature.times_vector(directions)
     }
 
     /// `T = C̃^¼` scaled: in `T x` the users' gradients spread alike in all directions, as far as is known.
@@ -251,7 +320,7 @@ impl Dense {
         if !typical.is_nan() {
             self.typical = typical.clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
         }
-        let pull = dim * noise / (0.7 * self.typical).powi(2);
+        let pull = dim * noise / (self.varies * self.typical).powi(2);
         let mut information = points;
         information.add(trusted, &directions);
         information.add_to_diagonal(pull);
@@ -292,21 +361,24 @@ impl Dense {
         Some(Fit { metric, own_curvature: own_spread, bends, basis })
     }
 
-    /// The minimiser of the model, drawn to the start by how unsure it is.
-    fn step(&mut self, spread: &Square, fit: &Fit, view: &View<'_>) -> Thought {
-        let Fit { metric, own_curvature, bends, basis } = fit;
+    /// The way from the start to the minimiser of the model, drawn back by how unsure it is; `anchor` counts from the start too.
+    pub fn step(
+        &mut self,
+        known: &Known,
+        anchor: &[f64],
+        gradient: &[f64],
+        unsure: f64,
+        caution: f64,
+    ) -> Option<Vec<f64>> {
+        let Fit { metric, bends, basis, .. } = self.fit.as_ref()?;
         let dim = bends.len();
-        let spread_size = (spread.trace() / self.weight).max(TINY);
-        let shared = |directions: &[f64]| self.curvature.times_vector(directions);
-        let Estimate { mut anchor, gradient, unsure } = Estimate::new(view, spread_size, *own_curvature, shared);
-        kernel::add_scaled(&mut anchor, -1.0, &self.start);
         let back = metric.from.times(basis);
-        let bends: Vec<f64> = bends.iter().map(|bend| bend * view.caution).collect();
-        let there = basis.transposed_times_vector(&metric.to.times_vector(&anchor));
-        let slope = back.transposed_times_vector(&gradient);
+        let bends: Vec<f64> = bends.iter().map(|bend| bend * caution).collect();
+        let there = basis.transposed_times_vector(&metric.to.times_vector(anchor));
+        let slope = back.transposed_times_vector(gradient);
         let newton: Vec<f64> = (0..dim).map(|k| there[k] - slope[k] / bends[k]).collect();
         // The diagonal of backᵀ · spread · back.
-        let (columns, images) = (back.transposed(), spread.times(&back).transposed());
+        let (columns, images) = (back.transposed(), known.spread.times(&back).transposed());
         let noise = |k: usize| kernel::dot(columns.row(k), images.row(k));
         let loss = |k: usize| (0.5 * noise(k) / self.weight / bends[k] * unsure).max(0.0);
         let losses: Vec<f64> = (0..dim).map(loss).collect();
@@ -314,11 +386,8 @@ impl Dense {
         let each = certain_gain(gain, losses.iter().sum(), dim);
         let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
         let drawn: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
-        let mut minimiser = back.times_vector(&drawn);
         let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
         self.feedback.last = Square::with_eigen(&back, &followed);
-        kernel::add_scaled(&mut minimiser, 1.0, &self.start);
-        kernel::add_scaled(&mut anchor, 1.0, &self.start);
-        Thought { anchor, gradient_norm: kernel::norm(&gradient), fading: own_curvature / spread_size, minimiser }
+        Some(back.times_vector(&drawn))
     }
 }

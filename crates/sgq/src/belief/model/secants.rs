@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::outside::SecantTraces;
 use crate::{kernel, matrix::Square};
 
 /// How a user's gradient changed along a direction, for each unit of the way.
@@ -25,6 +26,12 @@ impl Secant {
 
     pub fn fits(&self, dim: usize) -> bool {
         (self.direction.len(), self.change.len()) == (dim, dim)
+    }
+
+    /// One more parameter, which was zero in all that was seen.
+    pub fn grow(&mut self) {
+        self.direction.push(0.0);
+        self.change.push(0.0);
     }
 
     /// How far it is along the direction from one point to another.
@@ -65,6 +72,18 @@ impl SecantSums {
         self.changes.add_outer(weight, &secant.change, &secant.direction);
         self.squares.add_outer(weight, &secant.change, &secant.change);
         self.count += weight;
+    }
+
+    /// One more parameter, which was zero in all that was seen.
+    pub fn grow(&mut self) {
+        for sum in [&mut self.directions, &mut self.changes, &mut self.squares] {
+            sum.grow();
+        }
+    }
+
+    pub fn traces(&self) -> SecantTraces {
+        let Self { directions, changes, squares, .. } = self;
+        SecantTraces { directions: directions.trace(), changes: changes.trace(), squares: squares.trace() }
     }
 
     /// `Σ (y − B u)(y − B u)ᵀ`.

@@ -65,6 +65,9 @@ pub struct Naive {
     start: Vec<f64>,
     sizes: Vec<f64>,
     mean_smoothness: f64,
+    /// The `d` of `β₀` and `φ`, and how much curvature varies: not the same in coordinates of a span.
+    parameters: usize,
+    varies: f64,
     answers: Vec<Answer>,
     secants: Vec<Secant>,
     /// `β` and `B` of the answer before.
@@ -98,6 +101,8 @@ impl Naive {
             start: start.to_vec(),
             sizes: smoothness.iter().map(|each| each.sqrt() / mean_root).collect(),
             mean_smoothness,
+            parameters: dim,
+            varies: 0.7,
             answers: Vec::new(),
             secants: Vec::new(),
             typical,
@@ -114,6 +119,28 @@ impl Naive {
             fading: 0.0,
             x: Col::zeros(dim),
         }
+    }
+
+    /// With many parameters, in coordinates of the span of all answers: none yet.
+    pub fn in_span(parameters: usize, smoothness: &[f64]) -> Self {
+        let naive = Self::new(&[], smoothness);
+        Self { parameters, varies: 1.0, typical: prior_curvature(parameters, naive.mean_smoothness), ..naive }
+    }
+
+    /// One more coordinate, which is zero in all that there is.
+    pub fn grow(&mut self) {
+        let dim = self.dim();
+        let longer = |vector: &mut Vector| vector.resize_with(dim + 1, |_| 0.0);
+        self.answers.iter_mut().for_each(|answer| [&mut answer.x, &mut answer.g].into_iter().for_each(longer));
+        self.secants.iter_mut().for_each(|secant| [&mut secant.u, &mut secant.y].into_iter().for_each(longer));
+        self.anchor.as_mut().map(longer);
+        longer(&mut self.x);
+        for (matrix, new) in
+            [(&mut self.shared, self.typical), (&mut self.last_move, 0.0), (&mut self.first_moves, 0.0)]
+        {
+            matrix.resize_with(dim + 1, dim + 1, |row, column| if row == column { new } else { 0.0 });
+        }
+        self.start.push(0.0);
     }
 
     fn dim(&self) -> usize {
@@ -299,16 +326,17 @@ impl Naive {
         let slopes = t_inverse * corrected * t + scaled_matrix(weight, &(t_inverse * &secants.y * t));
         let seen = t * &sums.xx * t + scaled_matrix(weight, &(t * &secants.q * t));
 
-        let prior = prior_curvature(self.dim(), most);
+        let prior = prior_curvature(self.parameters, most);
+        let many = self.parameters as f64;
         let prior_weight = sigma2 / (prior / 2.0).powi(2);
         let asked = self.last_answers().len() as f64;
-        let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * dim / (dim + 20.0))).max(0.002);
+        let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * many / (many + 20.0))).max(0.002);
         let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight))
             .max(floor)
             .max(0.01 * most)
             .min(most);
 
-        let tau = dim * sigma2 / (0.7 * typical).powi(2);
+        let tau = dim * sigma2 / (self.varies * typical).powi(2);
         let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
         let n = v.transpose() * (slopes + identity(self.dim(), tau * typical)) * &v;
         let fit = Mat::from_fn(self.dim(), self.dim(), |i, j| {

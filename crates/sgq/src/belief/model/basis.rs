@@ -1,0 +1,71 @@
+//! Orthonormal directions of a large space, and coordinates along them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel;
+
+/// What is left of a vector outside, if it is no more than this part of it, is taken for rounding.
+const REST: f64 = 1e-9;
+
+/// Orthonormal directions, row by row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Basis {
+    dim: usize,
+    rows: Vec<f64>,
+}
+
+impl Basis {
+    pub fn new(dim: usize) -> Self {
+        Self { dim, rows: Vec::new() }
+    }
+
+    pub fn fits(&self, dim: usize) -> bool {
+        self.dim == dim && dim > 0 && self.rows.len().is_multiple_of(dim)
+    }
+
+    pub fn rank(&self) -> usize {
+        // One that was read from somewhere may have no parameters.
+        self.rows.len().checked_div(self.dim).unwrap_or(0)
+    }
+
+    /// `V x`.
+    pub fn coordinates(&self, x: &[f64]) -> Vec<f64> {
+        let mut coordinates = vec![0.0; self.rank()];
+        kernel::dot_with_rows(&self.rows, x, &mut coordinates);
+        coordinates
+    }
+
+    /// `x += Vᵀ c`.
+    pub fn add(&self, x: &mut [f64], coordinates: &[f64]) {
+        for (row, factor) in self.rows.chunks_exact(self.dim).zip(coordinates) {
+            kernel::add_scaled(x, *factor, row);
+        }
+    }
+
+    /// The direction of what a vector has outside of the span, if that can be told from rounding.
+    pub fn direction_outside(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let length = kernel::norm(x);
+        if length == 0.0 || !length.is_finite() {
+            return None;
+        }
+        let mut rest: Vec<f64> = x.iter().map(|x| x / length).collect();
+        let mut length = 1.0;
+        // Twice is enough for directions that are orthogonal to the last digit.
+        for _ in 0..2 {
+            let along: Vec<f64> = self.coordinates(&rest).iter().map(|along| -along).collect();
+            self.add(&mut rest, &along);
+            let left = kernel::norm(&rest);
+            if left.is_nan() || left * length <= REST {
+                return None;
+            }
+            rest.iter_mut().for_each(|value| *value /= left);
+            length *= left;
+        }
+        Some(rest)
+    }
+
+    /// One more direction: of length 1, and orthogonal to all others.
+    pub fn push(&mut self, direction: &[f64]) {
+        self.rows.extend_from_slice(direction);
+    }
+}
