@@ -45,7 +45,7 @@ class OptimizeResult(dict[str, Any]):
 def minimize(
     users: Sequence[Callable[[Vector], ArrayLike] | User] | Problem,
     x0: ArrayLike | None = None,
-    method: str = "sgq",
+    method: str = "frugal",
     *,
     smoothness: ArrayLike | None = None,
     step_size: float | Literal["auto", "theory"] = "auto",

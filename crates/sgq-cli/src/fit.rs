@@ -71,11 +71,11 @@ const DEFAULT_BUDGET_PER_USER: u64 = 10;
 const WORTH_SAYING: u64 = 100_000_000;
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let entry = args.method.entry()?;
     let (data, loss) = args.data.read(&args.file)?;
     let in_file = |message: String| format!("{}: {message}", args.file.display());
     let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
     let card = Card::new(&data, &problem);
+    let entry = args.method.entry(problem.users())?;
 
     let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
     let budget = args.method.budget.unwrap_or(default_budget);

@@ -55,9 +55,9 @@ pub struct DataOptions {
 /// How to ask.
 #[derive(clap::Args)]
 pub struct MethodOptions {
-    /// Any name that `sgq methods` lists
-    #[arg(long, value_name = "NAME", default_value = "saga")]
-    method: String,
+    /// Any name that `sgq methods` lists [default: frugal; saga with more than 10,000 users]
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
     /// A number; auto, the method's own default; or theory, the largest that the method's theorem allows
     #[arg(long, value_name = "SIZE", default_value = "auto")]
     pub step_size: StepRule,
@@ -168,11 +168,15 @@ impl DataOptions {
     }
 }
 
+/// With more, a look at everybody with each query, as frugal takes it, takes long.
+const MANY_USERS: usize = 10_000;
+
 impl MethodOptions {
-    /// The method, with its exploration probability and its settings as asked for.
-    pub fn entry(&self) -> Result<MethodEntry, FitError> {
-        let found = METHODS.iter().find(|method| method.name == self.method);
-        let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: self.method.clone() })?;
+    /// The method for that many users, with its exploration probability and its settings as asked for.
+    pub fn entry(&self, users: usize) -> Result<MethodEntry, FitError> {
+        let name = self.method.as_deref().unwrap_or(if users <= MANY_USERS { "frugal" } else { "saga" });
+        let found = METHODS.iter().find(|method| method.name == name);
+        let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: name.to_owned() })?;
         match (self.p, &mut entry.recipe.choice) {
             (None, _) => {}
             (Some(p), ChoiceKind::SurrogateEi { explore, .. }) => *explore = p,
@@ -270,7 +274,7 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 pub enum FitError {
     #[error("there is no method {name:?}{}", suggestion(.name, METHODS.iter().map(|method| method.name)))]
     UnknownMethod { name: String },
-    #[error("{method} has no step size: leave out --step-size")]
+    #[error("{method} has no step size: leave out --step-size, or name another --method")]
     OwnStep { method: &'static str },
     #[error("{method} has no setting {name:?}{hint}")]
     NoSetting { method: &'static str, name: String, hint: String },
@@ -284,7 +288,9 @@ pub enum FitError {
         "{error}; a target with more than two levels must be numeric: correct that value, or choose another target"
     )]
     TextTarget { error: InFile<CsvError> },
-    #[error("{method} keeps no table of last gradients: leave out --table and --table-folder")]
+    #[error(
+        "{method} keeps no table of last gradients: leave out --table and --table-folder, or name another --method"
+    )]
     NoTable { method: &'static str },
     #[error("--table scalars needs users with one row each, and some have several: take f32, or sparse where rows are")]
     SeveralRows,

@@ -198,7 +198,9 @@ impl<'a> Report<'a> {
             ));
         }
         if self.diverged {
-            notes.push("It diverged: the coefficients mean nothing. Give a smaller --step-size.".to_owned());
+            let way_out =
+                if self.settings.step_size.is_some() { "Give a smaller --step-size" } else { "Take --method saga" };
+            notes.push(format!("It diverged: the coefficients mean nothing. {way_out}."));
         } else if self.queries.steps == 0 && !self.model.interrupted {
             let users = self.problem.users;
             notes.push(format!(

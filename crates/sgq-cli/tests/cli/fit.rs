@@ -53,7 +53,7 @@ fn the_model_is_said() {
     let frugal = fit(place.path(), &["--method", "frugal"]);
     let dim = frugal["coefficients"].as_array().unwrap().len();
     assert_eq!(frugal["settings"]["model"], format!("curvature as a {dim} × {dim} matrix"));
-    assert!(fit(place.path(), &[])["settings"].get("model").is_none());
+    assert!(fit(place.path(), &["--method", "saga"])["settings"].get("model").is_none());
     let arguments = [&LOGISTIC[..], &["--method", "frugal"]].concat();
     let shown = succeeds(place.path(), &arguments);
     assert!(shown.contains(&format!("  model                 curvature as a {dim} × {dim} matrix\n")), "{shown}");
@@ -99,7 +99,7 @@ fn a_fit_comes_to_the_optimum_of_the_data() {
     let encoding = data.encoding.unwrap();
     assert_eq!(numbers(&model, "original"), encoding.on_original_scale(&found).unwrap());
     assert_eq!(model["loss"], "logistic");
-    assert_eq!(model["method"], "saga");
+    assert_eq!(model["method"], "frugal");
     assert!(model["diagnostic"]["relative_gap"].as_f64().unwrap().abs() < 1e-12);
     // As the library says, to the bit.
     let expected = encoding.predict(&*read(place.path().join("patients.csv")), &found).unwrap();
@@ -190,7 +190,8 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     let told = succeeds(place.path(), &LOGISTIC);
     for words in [
         "loss                  logistic: the target has two levels; --loss takes another; predicts the probability of \"yes\"",
-        "(auto: 1/(3 L_max))",
+        "method                frugal",
+        "none: the method goes its own way",
         "users                 7",
         "ward=north",
         "queries billed        500",
@@ -201,7 +202,10 @@ fn it_says_what_was_taken_and_why_it_stopped() {
         assert!(told.contains(words), "{words}: {told}");
     }
     let days = ["fit", "patients.csv", "--user", "hospital", "--target", "days", "--features", "age,ward"];
-    let told = succeeds(place.path(), &[&days[..], &["--target-gap", "0.05", "--step-size", "theory"]].concat());
+    let told = succeeds(
+        place.path(),
+        &[&days[..], &["--target-gap", "0.05", "--method", "saga", "--step-size", "theory"]].concat(),
+    );
     assert!(told.contains("squares: the target has more than two values"), "{told}");
     assert!(told.contains("(theory: the cap of SAGA's theorem)"), "{told}");
     assert!(told.contains("the target gap is reached"), "{told}");
@@ -214,14 +218,14 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     }
     assert_eq!(succeeds(place.path(), &[&days[..], &["--quiet"]].concat()), "");
     // Bad news, in plain words.
-    let output = sgq(place.path(), &[&days[..], &["--step-size", "100", "--out", "wild"]].concat());
+    let output = sgq(place.path(), &[&days[..], &["--method", "saga", "--step-size", "100", "--out", "wild"]].concat());
     assert_eq!(output.status.code(), Some(2));
     let told = text(&output.stdout);
     assert!(told.contains("It diverged: the coefficients mean nothing. Give a smaller --step-size."), "{told}");
     assert!(text(&output.stderr).contains("error: the fit diverged"), "{}", text(&output.stderr));
     let told = refuses(place.path(), &["predict", "wild/model.json", "patients.csv"]);
     assert!(told.contains("diverged, and its coefficients mean nothing"), "{told}");
-    let told = succeeds(place.path(), &[&days[..], &["--budget", "7"]].concat());
+    let told = succeeds(place.path(), &[&days[..], &["--method", "saga", "--budget", "7"]].concat());
     assert!(told.contains("No step was taken: saga asks all 7 users first. Give a --budget above 7"), "{told}");
 }
 
@@ -268,11 +272,14 @@ fn mistakes_are_named_and_nothing_is_written() {
         (more(&["--loss", "logistc"]), "did you mean \"logistic\"?"),
         (more(&["--method", "sqg"]), "there is no method \"sqg\"; did you mean \"sgq\"?"),
         (more(&["--method", "adam"]), "there is no method \"adam\"; there are: frugal, sgd, "),
-        (more(&["--method", "frugal", "--step-size", "0.1"]), "frugal has no step size: leave out --step-size"),
-        (more(&["--p", "0.3"]), "saga takes no p: leave out --p, or take --method sgq"),
+        (
+            more(&["--method", "frugal", "--step-size", "0.1"]),
+            "frugal has no step size: leave out --step-size, or name another --method",
+        ),
+        (more(&["--method", "saga", "--p", "0.3"]), "saga takes no p: leave out --p, or take --method sgq"),
         (more(&["--method", "sgq", "--p", "1.5"]), "the exploration probability p is 1.5: it must lie in [0, 1]"),
         (more(&["--set", "lazy"]), "expected a name and a value, such as lazy=true"),
-        (more(&["--set", "lazy=true"]), "saga has no setting \"lazy\"; it has none"),
+        (more(&["--method", "saga", "--set", "lazy=true"]), "saga has no setting \"lazy\"; it has none"),
         (more(&["--method", "sgq", "--set", "lasy=true"]), "sgq has no setting \"lasy\"; did you mean \"lazy\"?"),
         (more(&["--method", "sgq", "--set", "lazy=1"]), "--set lazy=1: it must be true or false"),
         (more(&["--method", "sgq", "--set", "bonus=much"]), "--set bonus=much: it must be a number"),
@@ -298,8 +305,11 @@ fn mistakes_are_named_and_nothing_is_written() {
         (more(&["--features", "age"]), "cannot be used with"),
         (more(&["--delimiter", "ab"]), "expected one character"),
         (more(&["--table", "f16"]), "invalid value 'f16' for '--table <FORMAT>'"),
-        (more(&["--table", "scalars"]), "--table scalars needs users with one row each, and some have several"),
-        (more(&["--table-folder", "nowhere"]), "cannot be kept in a file in nowhere"),
+        (
+            more(&["--method", "saga", "--table", "scalars"]),
+            "--table scalars needs users with one row each, and some have several",
+        ),
+        (more(&["--method", "saga", "--table-folder", "nowhere"]), "cannot be kept in a file in nowhere"),
         (more(&["--method", "sgd", "--table", "f32"]), "sgd keeps no table of last gradients: leave out --table"),
         (more(&["--out", "patients.csv/below"]), "cannot write to the folder patients.csv/below"),
     ] {
@@ -342,7 +352,8 @@ fn tables_of_every_format_fit_the_same() {
         _ => format!("{line}\n"),
     });
     fs::write(place.path().join("rows.csv"), lines.collect::<String>()).unwrap();
-    let common = ["fit", "rows.csv", "--user", "row", "--target", "died", "--exclude", "days", "--json"];
+    let common =
+        ["fit", "rows.csv", "--user", "row", "--target", "died", "--exclude", "days", "--method", "saga", "--json"];
     let run = |more: &[&str]| {
         let output = sgq(place.path(), &[&common[..], more].concat());
         assert!(output.status.success(), "{more:?}: {}", text(&output.stderr));
