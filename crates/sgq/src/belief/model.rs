@@ -36,6 +36,8 @@ pub struct Model {
     /// The mean `L_i`, or what answers say of it so far.
     scale: Scale,
     answers: Answers,
+    /// Where the first answer was taken.
+    start: Vec<f64>,
     plan: Option<Plan>,
     /// `μ`: curvature counts so many times as much as is seen of it.
     caution: f64,
@@ -145,7 +147,7 @@ impl Belief for Model {
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
         let per_user = self.safeguard.fits(users) && self.sizes.len() == users;
         let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(users, dim))
-            && [self.next.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
+            && [self.next.len(), self.start.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
         // What is bounded by multiples of a scale that is none would have no bounds.
         let fits = per_user && per_parameter && self.scale.mean >= 0.0 && self.answers.fit(users, dim);
         if fits { Ok(()) } else { Err(SettingsError::Other("the model is not that of its session".into())) }
@@ -156,6 +158,9 @@ impl Belief for Model {
     }
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+        if self.start.is_empty() {
+            self.start = point.to_vec();
+        }
         self.trust.uphill = self.trust.slope_along_the_way(point, gradient) > 0.0;
         let length = kernel::norm(gradient) / self.sizes[user];
         let as_long = self.trust.set_aside.is_some_and(|(who, before)| who == user && length > AS_LONG * before);
@@ -283,7 +288,7 @@ impl Model {
             && length > FAR_OFF * self.answers.longest(&self.sizes)
     }
 
-    /// Goes back half of the way, to ask the same user there.
+    /// Goes back half of the way to where that user was last believed, or to the start, to ask it there.
     fn set_aside(&mut self, user: usize, point: &[f64], length: f64) {
         match self.trust.times.iter_mut().find(|(who, _)| *who == user) {
             Some((_, times)) => *times += 1,
@@ -291,7 +296,8 @@ impl Model {
         }
         self.trust.set_aside = Some((user, length));
         self.trust.reach = Some(0.5 * kernel::distance(point, &self.trust.anchor));
-        self.next = point.iter().zip(&self.trust.anchor).map(|(x, anchor)| 0.5 * (x + anchor)).collect();
+        let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);
+        self.next = point.iter().zip(back).map(|(x, back)| 0.5 * (x + back)).collect();
     }
 
     /// Takes an answer into the sums.
@@ -352,7 +358,9 @@ impl Model {
         // Further out only where it still goes downhill.
         let growth = if self.trust.uphill { 1.0 } else { 2.0 };
         let here = kernel::distance(point, &thought.anchor);
-        let widest = (growth * here).max(thought.gradient_norm / self.scale.mean);
+        // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.
+        let slope = thought.gradient_norm.min(self.largest_first);
+        let widest = (growth * here).max(slope / self.scale.mean);
         let reach = self.trust.reach.map_or(widest, |reach| reach.min(widest));
         let length = kernel::distance(&thought.minimiser, &thought.anchor);
         if length > reach {

@@ -171,7 +171,8 @@ impl Naive {
                 self.set_aside[user] += 1;
                 self.set_aside_last = Some((user, g.norm_l2()));
                 self.reach = 0.5 * way.norm_l2();
-                self.x = anchor + scaled(0.5, &way);
+                let believed = self.answers.iter().rfind(|answer| answer.user == user);
+                self.x = scaled(0.5, &believed.map_or(self.x.clone(), |answer| &self.x + &answer.x));
                 return self.point();
             }
             self.reach = (1.5 * self.reach).max(2.0 * way.norm_l2());
@@ -213,12 +214,16 @@ impl Naive {
         if self.answers.iter().all(|answer| answer.user != user) {
             return;
         }
-        let first = |user| self.answers.iter().find(|answer| answer.user == user);
-        let firsts = (0..self.sizes.len()).filter_map(first);
-        let longest = firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
-        if g.norm_l2() > 4.0 * longest {
+        if g.norm_l2() > 4.0 * self.longest_first() {
             self.caution *= 2.0;
         }
+    }
+
+    /// The length of the longest of everybody's first answers.
+    fn longest_first(&self) -> f64 {
+        let first = |user| self.answers.iter().find(|answer| answer.user == user);
+        let firsts = (0..self.sizes.len()).filter_map(first);
+        firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max)
     }
 
     fn record(&mut self, user: usize, g: Vector) {
@@ -449,7 +454,8 @@ impl Naive {
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
         let growth = if self.uphill { 1.0 } else { 2.0 };
         let here = (&self.x - &mean.at).norm_l2();
-        let radius = (growth * here).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach);
+        let slope = mean.gradient.norm_l2().min(self.longest_first());
+        let radius = (growth * here).max(slope / self.mean_smoothness).min(self.reach);
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
