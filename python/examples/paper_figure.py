@@ -15,7 +15,7 @@ figure = sgq.plot.gaps(curves, targets=[0.1])
 figure.axes[0].set_ylim(1e-4, 40)  # as in the paper: SAGA and SVRG go on falling below it
 figure.savefig(folder / "fig1.png")
 
-result = sgq.minimize(sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2]), [5.0], step_size=0.015, budget=200)
+result = sgq.minimize(sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2]), [5.0], "sgq", step_size=0.015, budget=200)
 sgq.plot.history(result).savefig(folder / "history.png")
 sgq.plot.queries(result).savefig(folder / "queries.png")
 

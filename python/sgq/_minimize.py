@@ -45,7 +45,7 @@ class OptimizeResult(dict[str, Any]):
 def minimize(
     users: Sequence[Callable[[Vector], ArrayLike] | User] | Problem,
     x0: ArrayLike | None = None,
-    method: str = "frugal",
+    method: str | None = None,
     *,
     smoothness: ArrayLike | None = None,
     step_size: float | Literal["auto", "theory"] = "auto",
@@ -59,8 +59,9 @@ def minimize(
 
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
     `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
-    the session after every answer; a true value ends the run. All other settings are those of `Session`. Without a budget
-    there are 500 queries, or 10 for each user if that is more.
+    the session after every answer; a true value ends the run. Without a method it is `frugal`, which has no step size
+    and nothing else to tune. All other settings are those of `Session`. Without a budget there are 500 queries, or 10
+    for each user if that is more.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
     included, with the session as its attribute `session`. Give that as `session=` to go on from there: it keeps its own
@@ -74,6 +75,12 @@ def minimize(
     """
     problem = users if isinstance(users, Problem) else None
     if session is None:
+        if method is None:
+            if step_size != "auto":
+                raise ValueError(
+                    "frugal, which is taken where no method is named, has no step size: name a method, or leave it out"
+                )
+            method = "frugal"
         if budget is None:
             budget = max(500, 10 * len(users))
         if problem is None and smoothness is None:

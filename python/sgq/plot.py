@@ -134,7 +134,7 @@ def queries(
 
     >>> import sgq
     >>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])
-    >>> result = sgq.minimize(toy, [5.0], step_size=0.015, budget=60)
+    >>> result = sgq.minimize(toy, [5.0], method="sgq", step_size=0.015, budget=60)
     >>> axes = queries(result, names=["north", "east", "south", "west"]).axes[0]
     >>> sum(bar.get_width() for bar in axes.patches).item()
     60.0
@@ -164,7 +164,7 @@ def history(result: OptimizeResult, *, names: Sequence[str] | None = None, ax: A
 
     >>> import sgq
     >>> toy = sgq.problems.quadratics([1, 1, 1, 1], [2, 1, -1, -2])
-    >>> result = sgq.minimize(toy, [5.0], step_size=0.015, budget=60)
+    >>> result = sgq.minimize(toy, [5.0], method="sgq", step_size=0.015, budget=60)
     >>> history(result).axes[0].get_ylabel()
     'user'
     """

@@ -10,7 +10,7 @@ import sgq
 
 CENTERS = [2.0, 1.0, -1.0, -2.0]
 USERS = [lambda x, b=b: 2.0 * (x - b) for b in CENTERS]
-SETTINGS = {"smoothness": 2.0, "step_size": 0.015, "budget": 60, "seed": 7}
+SETTINGS = {"method": "sgq", "smoothness": 2.0, "step_size": 0.015, "budget": 60, "seed": 7}
 
 
 class Clinic:
@@ -29,7 +29,7 @@ class Clinic:
 def test_functions_and_objects_give_the_same_run():
     by_functions = sgq.minimize(USERS, [5.0], **SETTINGS)
     clinics = [Clinic(center) for center in CENTERS]
-    by_objects = sgq.minimize(clinics, [5.0], step_size=0.015, budget=60, seed=7)
+    by_objects = sgq.minimize(clinics, [5.0], "sgq", step_size=0.015, budget=60, seed=7)
     assert by_functions.x.tobytes() == by_objects.x.tobytes()
     assert (by_functions.history["user"] == by_objects.history["user"]).all()
     assert by_functions.fun is None
@@ -135,11 +135,14 @@ def test_another_problem_than_the_sessions_is_refused():
 
 
 def test_frugal_needs_no_step_size_and_no_smoothness():
-    with_bound = sgq.minimize(USERS, [5.0], "frugal", smoothness=2.0, budget=40, seed=7)
+    with_bound = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=40, seed=7)
     without = sgq.minimize(USERS, [5.0], "frugal", budget=40, seed=7)
     assert abs(with_bound.x[0]) < 1e-9 and abs(without.x[0]) < 1e-9
     # Anybody may be asked first, and nobody has to be before the first step.
     assert with_bound.nit == 40 and without.history["user"][0] == without.history["user"][1]
+    for step_size in (0.1, "theory"):
+        with pytest.raises(ValueError, match="frugal, which is taken where no method is named, has no step size"):
+            sgq.minimize(USERS, [5.0], smoothness=2.0, step_size=step_size, budget=40)
 
 
 def test_options_of_sgq_need_no_smoothness():

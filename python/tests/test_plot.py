@@ -222,7 +222,7 @@ def test_columns_that_are_none(columns, kind, words):
 
 
 def test_queries_of_a_result_and_of_a_session():
-    result = sgq.minimize(TOY, [5.0], step_size=0.015, budget=60)
+    result = sgq.minimize(TOY, [5.0], method="sgq", step_size=0.015, budget=60)
     for run in (result, result.session):
         figure = sgq.plot.queries(run, names=["north", "east", "south", "west"])
         figure.canvas.draw()
@@ -253,7 +253,7 @@ def test_many_users_are_drawn_without_names():
 
 
 def test_a_history_has_a_stroke_for_every_query():
-    result = sgq.minimize(TOY, [5.0], step_size=0.015, budget=60)
+    result = sgq.minimize(TOY, [5.0], method="sgq", step_size=0.015, budget=60)
     figure = sgq.plot.history(result)
     figure.canvas.draw()
     strokes = {}
