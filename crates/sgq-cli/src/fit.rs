@@ -39,9 +39,9 @@ use step::{StepRule, auto_step};
     allow_negative_numbers = true,
     after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
                   `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
-                  Why saga by default: its step size comes from theory, nothing is to be tuned, and it converges to \
-                  the optimum itself. The paper's sgq does badly on many users; shuffled-sgd begins sooner, and stays at a \
-                  distance. docs/fit.md and docs/results.md compare them.\n\nCtrl-C keeps what was reached, marked as \
+                  Why frugal by default: on real data it needs the fewest queries, and nothing is to be tuned. With more \
+                  than 10,000 users its look at everybody with each query takes long, and saga is the default. The paper's \
+                  sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\nCtrl-C keeps what was reached, marked as \
                   interrupted. The same seed gives the same bytes."
 )]
 pub struct Args {
