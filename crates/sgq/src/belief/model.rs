@@ -145,7 +145,8 @@ impl Belief for Model {
     }
 
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        let per_user = self.safeguard.fits(users) && self.sizes.len() == users;
+        let set_aside = self.trust.set_aside.is_none_or(|(user, _)| user < users);
+        let per_user = self.safeguard.fits(users) && self.sizes.len() == users && set_aside;
         let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(users, dim))
             && [self.next.len(), self.start.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
         // What is bounded by multiples of a scale that is none would have no bounds.
