@@ -75,10 +75,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let in_file = |message: String| format!("{}: {message}", args.file.display());
     let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
     let card = Card::new(&data, &problem);
-    let entry = args.method.entry(problem.users())?;
 
     let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
     let budget = args.method.budget.unwrap_or(default_budget);
+    let entry = args.method.entry(budget.min(problem.users() as u64))?;
     let start = vec![0.0; problem.dim()];
     let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
     let step_rule = match args.method.step_size {
@@ -156,8 +156,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     if run.diverged() {
         let out = out.display();
+        let way_out = if entry.recipe.has_step_size() { "give a smaller --step-size" } else { "take --method saga" };
         return Err(format!(
-            "the fit diverged, and its coefficients mean nothing: give a smaller --step-size ({out} has what there is)"
+            "the fit diverged, and its coefficients mean nothing: {way_out} ({out} has what there is)"
         )
         .into());
     }

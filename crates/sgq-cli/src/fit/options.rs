@@ -55,7 +55,7 @@ pub struct DataOptions {
 /// How to ask.
 #[derive(clap::Args)]
 pub struct MethodOptions {
-    /// Any name that `sgq methods` lists [default: frugal; saga with more than 10,000 users]
+    /// Any name that `sgq methods` lists [default: frugal; saga where more than 10,000 users are asked]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
     /// A number; auto, the method's own default; or theory, the largest that the method's theorem allows
@@ -168,13 +168,13 @@ impl DataOptions {
     }
 }
 
-/// With more, a look at everybody with each query, as frugal takes it, takes long.
-const MANY_USERS: usize = 10_000;
+/// With more, a look at everybody who was asked with each query, as frugal takes it, takes long.
+const MANY_USERS: u64 = 10_000;
 
 impl MethodOptions {
-    /// The method for that many users, with its exploration probability and its settings as asked for.
-    pub fn entry(&self, users: usize) -> Result<MethodEntry, FitError> {
-        let name = self.method.as_deref().unwrap_or(if users <= MANY_USERS { "frugal" } else { "saga" });
+    /// The method where at most so many users are asked, with its exploration probability and its settings as asked for.
+    pub fn entry(&self, asked: u64) -> Result<MethodEntry, FitError> {
+        let name = self.method.as_deref().unwrap_or(if asked <= MANY_USERS { "frugal" } else { "saga" });
         let found = METHODS.iter().find(|method| method.name == name);
         let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: name.to_owned() })?;
         match (self.p, &mut entry.recipe.choice) {

@@ -204,7 +204,7 @@ impl<'a> Report<'a> {
         } else if self.queries.steps == 0 && !self.model.interrupted {
             let users = self.problem.users;
             notes.push(format!(
-                "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method shuffled-sgd.",
+                "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method frugal.",
                 self.method
             ));
         }

@@ -256,10 +256,12 @@ impl Model {
         if self.plan.is_some() { None } else { self.probed().map(|(user, _)| user) }
     }
 
-    /// Whose curvature is looked for, and the last answer: a user without any holds up the others for a while only.
+    /// Whose curvature is looked for, and the last answer: a user without any holds up the others for a while only. Once
+    /// everybody was asked, those who were asked the least come next.
     fn probed(&self) -> Option<(usize, &Answer)> {
-        let goes_on = |answer: &Answer| answer.times < PROBES || self.all_asked();
-        self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && goes_on(answer))
+        let latest = self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && answer.times < PROBES);
+        let others = || self.answers.iter().filter(|_| self.all_asked()).min_by_key(|(_, answer)| answer.times);
+        latest.or_else(others)
     }
 
     /// How far off a user's last answer may be at a point, `s_i² ‖x − x_i‖²`; and when it was.
@@ -369,7 +371,7 @@ impl Model {
                 *x = anchor + reach / length * (*x - anchor);
             }
         }
-        if self.answers.count() == 1 {
+        if self.trust.anchor.is_empty() {
             // One answer says nothing of how different users are.
             for (x, anchor) in thought.minimiser.iter_mut().zip(&thought.anchor) {
                 *x = 0.5 * (*x + anchor);
@@ -384,8 +386,8 @@ impl Model {
     /// is ten times as long the next time.
     fn probe(&self, point: &[f64]) -> Vec<f64> {
         let mut probe = point.to_vec();
-        if let Some((_, answer)) = self.probed() {
-            let way = 1e-4 * 10f64.powi(self.scale.flat.min(4)) * (1.0 + kernel::norm(point));
+        if let Some((_, answer)) = self.probed().filter(|(_, answer)| answer.norm > 0.0) {
+            let way = 1e-4 * 10f64.powi(self.scale.flat.min(4)) * (1.0 + kernel::norm(&self.start));
             kernel::add_scaled(&mut probe, -way / answer.norm, &answer.gradient);
         }
         probe

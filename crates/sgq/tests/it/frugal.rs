@@ -232,6 +232,18 @@ fn answers_set_aside_are_paid_for_and_asked_again() {
     assert!(set_aside >= 5, "{set_aside}");
 }
 
+/// Without any `L_i`, a user without curvature is not asked for ever, not even after all others, who are at their optimum.
+#[test]
+fn flat_users_are_passed_over_for_good() {
+    let problem = from_slopes(6, 1, |user, _, x| if user == 5 { 1.0 } else { x });
+    for seed in 0..20 {
+        let mut session = open(Settings::new(vec![0.0], 6).seed(seed));
+        let asked: Vec<usize> = (0..120).map(|_| advance(&mut session, &problem).0).collect();
+        assert!(asked.iter().filter(|user| **user == 5).count() < 40, "{asked:?}");
+        assert!((session.point()[0] + 0.2).abs() < 1e-6, "{:?} with seed {seed}", session.point());
+    }
+}
+
 /// Users whose answers are long wherever they are asked are believed the second time.
 #[test]
 fn a_short_first_answer_holds_nobody_up() {
