@@ -253,15 +253,13 @@ impl Belief for LastGradient {
         self.replaced.clear();
         self.replaced.extend_from_slice(&self.gradients.row(user, &self.points));
         self.gradients.set(user, point, gradient);
-        let distance = kernel::distance(self.points.of(user), point);
+        let way = (self.learns_smoothness() && self.asked[user]).then(|| kernel::distance(self.points.of(user), point));
         self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
         let kept = self.gradients.row(user, &self.points);
         let norm = kernel::norm(&kept);
-        if let Kind::Learning { smoothness, .. } = &mut self.kind
-            && self.asked[user]
-        {
-            smoothness.learn(user, norm.max(self.norms[user]), kernel::distance(&kept, &self.replaced), distance);
+        if let (Kind::Learning { smoothness, .. }, Some(way)) = (&mut self.kind, way) {
+            smoothness.learn(user, norm.max(self.norms[user]), kernel::distance(&kept, &self.replaced), way);
         }
         self.norms[user] = norm;
         self.sum.replace(&self.replaced, &kept);
