@@ -423,6 +423,13 @@ struct Change<'a> {
     users: usize,
 }
 
+impl Change<'_> {
+    /// What is kept of all secants where a new one comes.
+    fn secants_kept(&self) -> f64 {
+        1.0 - 1.0 / (2.0 * self.users as f64).max(20.0)
+    }
+}
+
 /// What a plan looks at.
 struct View<'a> {
     users: f64,

@@ -174,7 +174,7 @@ impl Dense {
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { size, before, now, users, .. } = *change;
+        let Change { size, before, now, .. } = *change;
         if self.weight == 0.0 {
             self.start.clone_from(&now.point);
             self.first = now.gradient.iter().map(|value| value / size).collect();
@@ -203,7 +203,7 @@ impl Dense {
         };
         self.own.add(size, secant);
         if now.fresh {
-            self.secants.forget(1.0 - 1.0 / (2.0 * users as f64).max(20.0));
+            self.secants.forget(change.secants_kept());
             self.secants.add(1.0, secant);
         }
     }

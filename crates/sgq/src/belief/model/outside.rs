@@ -106,7 +106,7 @@ impl Outside {
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { size, before, now, users, .. } = *change;
+        let Change { size, before, now, .. } = *change;
         if self.start.is_empty() {
             self.start.clone_from(&now.point);
             self.first_squared = kernel::norm_squared(&now.gradient) / (size * size);
@@ -134,7 +134,7 @@ impl Outside {
         };
         self.own.add(size, secant);
         if now.fresh {
-            let keep = 1.0 - 1.0 / (2.0 * users as f64).max(20.0);
+            let keep = change.secants_kept();
             self.secants.scale(keep);
             self.secants.add(1.0, secant);
             self.count = keep * self.count + 1.0;
