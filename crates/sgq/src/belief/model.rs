@@ -113,11 +113,13 @@ const TINY: f64 = 1e-100;
 const FAR_OFF: f64 = 3.0;
 /// An answer half of the way back that is at least this part of the one before is not long because of the way.
 const AS_LONG: f64 = 0.7;
+/// What grew like `e^way` was this many times longer at the point that is gone back to.
+const FAIRLY_LONG: f64 = 6.0;
 /// After so many times a user is believed.
 const OFTEN: u32 = 30;
 /// What each answer downhill makes of caution, and each uphill while there is less of it than at the start.
-const BOLDER: f64 = 1.0 / 1.07;
-const MORE_CAREFUL: f64 = 1.25;
+const BOLDER: f64 = 1.0 / 1.1;
+const MORE_CAREFUL: f64 = 1.4;
 /// Caution is never less.
 const BOLDEST: f64 = 1.0 / 3.0;
 /// Answers of one user in search of curvature, the last of them a long way off, before others are asked.
@@ -181,7 +183,7 @@ impl Belief for Model {
         }
         if let Some(reach) = &mut self.trust.reach {
             let length = kernel::distance(point, &self.trust.anchor);
-            *reach = (1.5 * *reach).max(2.0 * length);
+            *reach = (1.05 * *reach).max(length);
         }
         self.take(user, point, gradient);
         self.safeguard.observe(&self.answers, &self.sizes, point);
@@ -291,16 +293,19 @@ impl Model {
             && length > FAR_OFF * self.answers.longest(&self.sizes)
     }
 
-    /// Goes back half of the way to where that user was last believed, or to the start, to ask it there.
+    /// Goes back half of the way to where that user was last believed, or to the start, to ask it there; further where the
+    /// answer is so long that only something like an exponential explains it.
     fn set_aside(&mut self, user: usize, point: &[f64], length: f64) {
         match self.trust.times.iter_mut().find(|(who, _)| *who == user) {
             Some((_, times)) => *times += 1,
             None => self.trust.times.push((user, 1)),
         }
         self.trust.set_aside = Some((user, length));
-        self.trust.reach = Some(0.5 * kernel::distance(point, &self.trust.anchor));
+        let times_longer = length / self.answers.longest(&self.sizes).max(TINY);
+        let part = (FAIRLY_LONG.ln() / times_longer.ln()).clamp(0.02, 0.5);
+        self.trust.reach = Some(part * kernel::distance(point, &self.trust.anchor));
         let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);
-        self.next = point.iter().zip(back).map(|(x, back)| 0.5 * (x + back)).collect();
+        self.next = point.iter().zip(back).map(|(x, back)| back + part * (x - back)).collect();
     }
 
     /// Takes an answer into the sums.

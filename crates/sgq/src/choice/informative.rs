@@ -6,7 +6,7 @@ use super::{Choice, ChoiceError, Chosen, Scene};
 use crate::{Random, belief::Model};
 
 /// So many times what a user who was not asked would tell is reason to ask another one again instead.
-const FAR_MORE: f64 = 4.0;
+const FAR_MORE: f64 = 2.0;
 /// While fewer were asked, nobody is asked again.
 const FEW: usize = 8;
 

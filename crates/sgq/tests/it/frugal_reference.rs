@@ -105,9 +105,9 @@ fn check_choice(naive: &Naive, point: &[f64], user: usize, costs: &[f64], again:
         assert!(may_ask_again, "{place}: again");
         is_largest(&scores);
         let least = unasked.iter().map(|user| naive.score_unasked(*user, costs)).fold(f64::INFINITY, f64::min);
-        assert!(largest(&scores) >= 4.0 * least * (1.0 - 1e-12), "{place}: again, for so little");
+        assert!(largest(&scores) >= 2.0 * least * (1.0 - 1e-12), "{place}: again, for so little");
     } else if may_ask_again {
-        let enough = 4.0 * naive.score_unasked(user, costs);
+        let enough = 2.0 * naive.score_unasked(user, costs);
         assert!(largest(&scores) <= enough * (1.0 + 1e-12), "{place}: somebody would tell far more");
     }
 }

@@ -12,7 +12,11 @@ use super::{
 use crate::{kernel, matrix::Square};
 
 /// Part of the first gradient that is taken for spread among users before any is seen.
-pub(super) const FIRST_SPREAD: f64 = 0.1;
+pub(super) const FIRST_SPREAD: f64 = 0.05;
+/// How far typical curvature is from what is expected, as a part of it.
+pub(super) const EXPECTED_WITHIN: f64 = 0.2;
+/// Curvature is taken to be larger than it seems by so many of its standard deviations.
+pub(super) const WARY: f64 = 0.6;
 
 /// Sums over the last answers, and what follows from them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -312,7 +316,7 @@ impl Dense {
 
         // The typical curvature first, then each direction's, drawn to it.
         let floor = view.flattest(self.secants.count);
-        let pull = noise / (0.5 * self.expected).powi(2);
+        let pull = noise / (EXPECTED_WITHIN * self.expected).powi(2);
         let seen = mixed.trace() + trusted * changes.trace() + pull * self.expected;
         let looked = points.trace() + trusted * directions.trace() + pull;
         let typical = seen / looked;
@@ -335,7 +339,7 @@ impl Dense {
             for column in 0..right.dim() {
                 let entry = (right.at(row, column) + right.at(column, row)) / (values[row] + values[column]);
                 // Curvature that is unsure is taken for larger than it seems.
-                let unsure = if row == column { 0.25 * (noise / values[row]).sqrt() } else { 0.0 };
+                let unsure = if row == column { WARY * (noise / values[row]).sqrt() } else { 0.0 };
                 fitted.set(row, column, entry + unsure);
             }
         }

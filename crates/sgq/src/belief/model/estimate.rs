@@ -65,8 +65,7 @@ fn unsure(view: &View<'_>, untold: f64, told: f64, held: f64) -> f64 {
 /// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error
 /// costs in all directions: James and Stein's idea.
 pub(super) fn certain_gain(gain: f64, losses: f64, dim: usize) -> f64 {
-    let dim = dim as f64;
-    (gain - (1.0 + (2.0 / dim).sqrt()) * losses).max(0.05 * gain) / dim
+    (gain - losses).max(0.05 * gain) / dim as f64
 }
 
 /// How much of the way to go in a direction that is certain to bring so much, and costs so much by its error.

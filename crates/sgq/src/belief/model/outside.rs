@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Change, TINY, View,
-    dense::FIRST_SPREAD,
+    dense::{EXPECTED_WITHIN, FIRST_SPREAD, WARY},
     estimate::{certain_gain, part_of_the_way},
     expected_curvature,
     secants::Secant,
@@ -185,7 +185,7 @@ impl Outside {
         let trusted = noise / own_curvature;
 
         let floor = view.flattest(self.count);
-        let pull = noise / (0.5 * self.expected).powi(2);
+        let pull = noise / (EXPECTED_WITHIN * self.expected).powi(2);
         let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
         let seen = mixed - fed_back + trusted * changes + pull * self.expected;
         let looked = points + trusted * directions + pull;
@@ -195,7 +195,7 @@ impl Outside {
             self.typical = typical.clamp((0.01 * view.scale).max(floor), view.scale.max(floor));
         }
         let pull = dim * noise / (0.7 * self.typical).powi(2);
-        let unsure_bend = 0.25 * (noise / (pull + (points + trusted * directions) / dim)).sqrt();
+        let unsure_bend = WARY * (noise / (pull + (points + trusted * directions) / dim)).sqrt();
         let mut bend = (self.typical + unsure_bend).clamp(floor, view.scale.max(self.typical));
         if own.directions > 0.0 {
             // Along the ways that were gone, the users' own curvature.

@@ -170,16 +170,18 @@ impl Naive {
             } else if self.is_far_off(user, &way, &g) {
                 self.set_aside[user] += 1;
                 self.set_aside_last = Some((user, g.norm_l2()));
-                self.reach = 0.5 * way.norm_l2();
+                let part = (6f64.ln() / (g.norm_l2() / self.longest_last()).ln()).clamp(0.02, 0.5);
+                self.reach = part * way.norm_l2();
                 let believed = self.answers.iter().rfind(|answer| answer.user == user);
-                self.x = scaled(0.5, &believed.map_or(self.x.clone(), |answer| &self.x + &answer.x));
+                let back = believed.map_or(Col::zeros(self.dim()), |answer| answer.x.clone());
+                self.x = &back + scaled(part, &(&self.x - &back));
                 return self.point();
             }
-            self.reach = (1.5 * self.reach).max(2.0 * way.norm_l2());
+            self.reach = (1.05 * self.reach).max(way.norm_l2());
             self.caution = match self.uphill {
-                true if self.caution < 1.0 => (1.25 * self.caution).min(1.0),
+                true if self.caution < 1.0 => (1.4 * self.caution).min(1.0),
                 true => self.caution,
-                false => (self.caution / 1.07).max(1.0 / 3.0),
+                false => (self.caution / 1.1).max(1.0 / 3.0),
             };
         }
         self.set_aside_last = None;
@@ -205,8 +207,12 @@ impl Naive {
 
     /// Three times longer than every last answer, and uphill from where the model was anchored.
     fn is_far_off(&self, user: usize, way: &Vector, g: &Vector) -> bool {
-        let longest = self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max);
-        self.set_aside[user] < 30 && dot(way, g) > 0.0 && g.norm_l2() > 3.0 * longest
+        self.set_aside[user] < 30 && dot(way, g) > 0.0 && g.norm_l2() > 3.0 * self.longest_last()
+    }
+
+    /// The length of the longest of everybody's last answers.
+    fn longest_last(&self) -> f64 {
+        self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max)
     }
 
     /// A repeated answer that is four times longer than every first one doubles all curvature.
@@ -293,7 +299,7 @@ impl Naive {
     /// `C`, for a `B`.
     fn covariance(&self, b: &Matrix) -> Matrix {
         let first = &self.answers[0].g;
-        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.1, first, first)))
+        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.05, first, first)))
     }
 
     /// `T²`, before it is scaled, is the root of the pooled spread.
@@ -333,7 +339,7 @@ impl Naive {
 
         let prior = prior_curvature(self.parameters, most);
         let many = self.parameters as f64;
-        let prior_weight = sigma2 / (prior / 2.0).powi(2);
+        let prior_weight = sigma2 / (0.2 * prior).powi(2);
         let asked = self.last_answers().len() as f64;
         let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * many / (many + 20.0))).max(0.002);
         let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight))
@@ -345,7 +351,7 @@ impl Naive {
         let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
         let n = v.transpose() * (slopes + identity(self.dim(), tau * typical)) * &v;
         let fit = Mat::from_fn(self.dim(), self.dim(), |i, j| {
-            let unsure = if i == j { 0.25 * sigma2.sqrt() / e[i].sqrt() } else { 0.0 };
+            let unsure = if i == j { 0.6 * sigma2.sqrt() / e[i].sqrt() } else { 0.0 };
             (n[(i, j)] + n[(j, i)]) / (e[i] + e[j]) + unsure
         });
         let (values, vectors) = eigen(&(&v * fit * v.transpose()));
@@ -439,7 +445,7 @@ impl Naive {
         let z = Col::from_fn(self.dim(), |j| place[j] - pull[j] / l[j]);
         let v: Vec<f64> = (0..self.dim()).map(|j| 0.5 * error[(j, j)] * mean.unsure / l[j]).collect();
         let energy = 0.5 * (0..self.dim()).map(|j| l[j] * z[j] * z[j]).sum::<f64>();
-        let shrink = (energy - (1.0 + (2.0 / dim).sqrt()) * v.iter().sum::<f64>()).max(energy / 20.0) / dim;
+        let shrink = (energy - v.iter().sum::<f64>()).max(energy / 20.0) / dim;
         let f: Vec<f64> = v.iter().map(|v| shrink / (shrink + v)).collect();
         let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
         self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
