@@ -232,6 +232,26 @@ fn answers_set_aside_are_paid_for_and_asked_again() {
     assert!(set_aside >= 5, "{set_aside}");
 }
 
+/// An answer that is set aside leads back half of the way to the start, and further where it is very long.
+#[test]
+fn the_longer_an_answer_set_aside_the_further_back() {
+    let back_to = |answer: f64| {
+        let mut session = open(Settings::new(vec![0.0], 3).smoothness(vec![1.0; 3]));
+        for gradient in [-1.0, answer] {
+            let query = session.ask().unwrap().unwrap();
+            session.tell(query.ticket, &[gradient]).unwrap();
+            if gradient > 0.0 {
+                assert_eq!(session.belief().set_aside_last(), Some(query.user));
+                return session.point()[0] / query.point[0];
+            }
+        }
+        unreachable!("the second answer is uphill");
+    };
+    for (answer, part) in [(4.0, 0.5), (30.0, 0.5), (1e3, 6f64.ln() / 1e3f64.ln()), (1e300, 0.02)] {
+        assert!((back_to(answer) - part).abs() < 1e-12, "{answer}: {} and not {part}", back_to(answer));
+    }
+}
+
 /// Without any `L_i`, a user without curvature is not asked for ever, not even after all others, who are at their optimum.
 #[test]
 fn flat_users_are_passed_over_for_good() {
