@@ -111,10 +111,13 @@ struct Trust {
 const TINY: f64 = 1e-100;
 /// An answer this many times longer than all others, uphill along the last move, is set aside.
 const FAR_OFF: f64 = 3.0;
-/// An answer half of the way back that is at least this part of the one before is not long because of the way.
+/// An answer on the way back that is more than this part of the one before is not long because of the way.
 const AS_LONG: f64 = 0.7;
-/// What grew like `e^way` was this many times longer at the point that is gone back to.
+/// An answer set aside leads back to where one that grows like `e^way` would be so many times as long as the longest held:
+/// more than half of the way, where it is more than 36 times as long.
 const FAIRLY_LONG: f64 = 6.0;
+/// What each good answer makes of the reach, at least.
+const REACH_GROWTH: f64 = 1.05;
 /// After so many times a user is believed.
 const OFTEN: u32 = 30;
 /// What each answer downhill makes of caution, and each uphill while there is less of it than at the start.
@@ -183,7 +186,7 @@ impl Belief for Model {
         }
         if let Some(reach) = &mut self.trust.reach {
             let length = kernel::distance(point, &self.trust.anchor);
-            *reach = (1.05 * *reach).max(length);
+            *reach = (REACH_GROWTH * *reach).max(length);
         }
         self.take(user, point, gradient);
         self.safeguard.observe(&self.answers, &self.sizes, point);
@@ -301,7 +304,8 @@ impl Model {
             None => self.trust.times.push((user, 1)),
         }
         self.trust.set_aside = Some((user, length));
-        let times_longer = length / self.answers.longest(&self.sizes).max(TINY);
+        // More than three, or infinite.
+        let times_longer = length / self.answers.longest(&self.sizes);
         let part = (FAIRLY_LONG.ln() / times_longer.ln()).clamp(0.02, 0.5);
         self.trust.reach = Some(part * kernel::distance(point, &self.trust.anchor));
         let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);

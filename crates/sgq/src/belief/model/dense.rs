@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{kernel, matrix::Square};
 
-/// Part of the first gradient that is taken for spread among users before any is seen.
+/// Part of the first gradient's square that is taken for spread among users before any is seen.
 pub(super) const FIRST_SPREAD: f64 = 0.05;
 /// How far typical curvature is from what is expected, as a part of it.
 pub(super) const EXPECTED_WITHIN: f64 = 0.2;

@@ -467,7 +467,7 @@ impl Naive {
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
     }
 
-    /// Who is to be asked again at once, half of the way back.
+    /// Who is to be asked again at once, on the way back.
     pub fn set_aside_last(&self) -> Option<usize> {
         self.set_aside_last.map(|(user, _)| user)
     }
