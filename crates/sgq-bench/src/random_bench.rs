@@ -12,7 +12,7 @@ use std::{
 use rayon::prelude::*;
 use sgq::{
     StepSize,
-    catalog::{METHODS, Recipe},
+    catalog::{METHODS, Recipe, Setting},
 };
 use thiserror::Error;
 
@@ -48,6 +48,8 @@ pub struct Options {
     pub limits: Limits,
     /// The methods, by their names in the catalogue; each has its default step size.
     pub methods: Vec<String>,
+    /// Whether the methods are told no `L_i`, and learn them.
+    pub learned: bool,
     /// The competitor, by its name, with the step size that is best for each target.
     pub against: String,
     /// Independent repetitions on each problem.
@@ -73,7 +75,7 @@ impl Options {
             return Err(RandomBenchError::NoMethods);
         }
         for (place, method) in self.methods.iter().enumerate() {
-            recipe(method)?;
+            self.recipe(method)?;
             if self.methods[..place].contains(method) {
                 return Err(RandomBenchError::Twice { what: "method", name: method.clone() });
             }
@@ -106,14 +108,28 @@ impl Options {
 
     /// The competitor, tuned, and then every method with its default.
     fn contestants(&self) -> Result<Vec<Contestant>, RandomBenchError> {
-        let methods = self.methods.iter().map(|name| (name, Tuned::Untuned));
-        let all = [(&self.against, Tuned::Tuned)].into_iter().chain(methods);
-        all.map(|(name, tuning)| {
+        let contestant = |name: &String, recipe, tuning| {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
-            Ok(Contestant { method: NamedMethod { name: name.clone(), recipe: recipe(name)?, step_size }, tuning })
-        })
-        .collect()
+            Contestant { method: NamedMethod { name: name.clone(), recipe, step_size }, tuning }
+        };
+        let mut all = vec![contestant(&self.against, recipe(&self.against)?, Tuned::Tuned)];
+        for name in &self.methods {
+            all.push(contestant(name, self.recipe(name)?, Tuned::Untuned));
+        }
+        Ok(all)
+    }
+
+    /// A method as it is to be measured.
+    fn recipe(&self, name: &str) -> Result<Recipe, RandomBenchError> {
+        let mut recipe = recipe(name)?;
+        if self.learned {
+            match recipe.setting("learned") {
+                Some(Setting::Switch(learned)) => *learned = true,
+                _ => return Err(RandomBenchError::LearnsNothing { name: name.to_owned() }),
+            }
+        }
+        Ok(recipe)
     }
 
     /// All that a result depends on, for the store.
@@ -236,6 +252,12 @@ pub enum RandomBenchError {
         name: String,
         /// What may have been meant.
         hint: String,
+    },
+    /// A method that cannot learn the smoothness.
+    #[error("{name} does not learn L_i: leave out --learned, or name methods with a setting `learned`, such as frugal")]
+    LearnsNothing {
+        /// The method.
+        name: String,
     },
     /// The same thing twice.
     #[error("the {what} {name} is there twice: take one of them out")]

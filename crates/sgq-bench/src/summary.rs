@@ -250,6 +250,7 @@ fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json:
     }
     settings.push(("update".into(), recipe.update_entry().name.into()));
     match recipe.update {
+        UpdateKind::ToMinimiser { learned: true } => settings.push(("learned".into(), true.into())),
         UpdateKind::BestStep { sharp: true } => settings.push(("sharp".into(), true.into())),
         UpdateKind::Svrg { inner_steps } => {
             settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));

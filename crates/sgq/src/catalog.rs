@@ -123,7 +123,10 @@ pub enum UpdateKind {
     /// [`CurvatureAided`].
     CurvatureAided,
     /// [`ToMinimiser`].
-    ToMinimiser,
+    ToMinimiser {
+        /// Whether `L_i` that are known are left aside, and [learned](Model::learning).
+        learned: bool,
+    },
     /// [`FullGradient`].
     FullGradient,
     /// [`Lbfgs`].
@@ -148,8 +151,8 @@ impl Recipe {
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, SettingsError> {
         let users = settings.users;
-        if self.update == UpdateKind::ToMinimiser {
-            let method = self.model_method(name)?;
+        if let UpdateKind::ToMinimiser { learned } = self.update {
+            let method = self.model_method(name, learned)?;
             return Ok(Box::new(Session::with_sight(method, settings, sight)?));
         }
         Ok(Box::new(Session::with_sight(self.method(name, users)?, settings, sight)?))
@@ -162,8 +165,8 @@ impl Recipe {
         bytes: &[u8],
         sight: Sight<'s>,
     ) -> Result<Box<dyn AskTell + 's>, RestoreError> {
-        if self.update == UpdateKind::ToMinimiser {
-            let method = self.model_method(name)?;
+        if let UpdateKind::ToMinimiser { learned } = self.update {
+            let method = self.model_method(name, learned)?;
             let choice = discriminant(&method.choice);
             let session = Session::restore(method, bytes, sight)?;
             if discriminant(session.choice()) != choice {
@@ -194,15 +197,19 @@ impl Recipe {
     }
 
     /// The same where a model takes the table's place.
-    fn model_method(&self, name: &str) -> Result<Method<Model, ModelChoice, ToMinimiser>, SettingsError> {
+    fn model_method(
+        &self,
+        name: &str,
+        learned: bool,
+    ) -> Result<Method<Model, ModelChoice, ToMinimiser>, SettingsError> {
         let choice = self.choice.part_by_model().ok_or_else(|| self.do_not_fit())?;
-        Ok(Method::new(name, Model::new(), choice, ToMinimiser))
+        Ok(Method::new(name, Model::new().learning(learned), choice, ToMinimiser))
     }
 
     /// Whether the two parts can work together.
     pub fn fits(&self) -> bool {
         match self.update {
-            UpdateKind::ToMinimiser => self.choice.part_by_model().is_some(),
+            UpdateKind::ToMinimiser { .. } => self.choice.part_by_model().is_some(),
             _ => self.choice != ChoiceKind::Informative,
         }
     }
@@ -213,12 +220,12 @@ impl Recipe {
 
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
-        !matches!(self.update, UpdateKind::ToMinimiser | UpdateKind::BestStep { .. })
+        !matches!(self.update, UpdateKind::ToMinimiser { .. } | UpdateKind::BestStep { .. })
     }
 
     /// How the method holds curvature where there are so many parameters; none where it has no model of the users.
     pub fn curvature(&self, dim: usize) -> Option<Curvature> {
-        matches!(self.update, UpdateKind::ToMinimiser).then(|| Model::plan(dim))
+        matches!(self.update, UpdateKind::ToMinimiser { .. }).then(|| Model::plan(dim))
     }
 
     /// Whether a part reads everybody's last gradient, and a table of them is kept.
@@ -304,7 +311,7 @@ impl Recipe {
             U::Recursive { .. } => ("1/(2 L_max)", 1.0 / (2.0 * max)),
             // IQN's first curvature.
             U::QuasiNewton => ("1/L_max", 1.0 / max),
-            U::ToMinimiser | U::BestStep { .. } => ("none: it goes its own way", 1.0),
+            U::ToMinimiser { .. } | U::BestStep { .. } => ("none: it goes its own way", 1.0),
             U::CurvatureAided | U::FullGradient | U::Lbfgs => ("1/L", 1.0 / own),
         };
         DefaultStep { size, formula }

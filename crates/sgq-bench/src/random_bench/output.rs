@@ -32,6 +32,8 @@ pub struct Report {
     pub trials: u64,
     /// Queries a user, before they are limited to 60 … 600 in all.
     pub budget_per_user: f64,
+    /// Whether the methods were told no `L_i`.
+    pub learned: bool,
     /// The competitor, whose step size is tuned for each target.
     pub against: String,
     /// Each method over all problems.
@@ -97,6 +99,7 @@ impl Report {
             max_dim: options.limits.dim,
             trials: options.trials,
             budget_per_user: options.budget_per_user,
+            learned: options.learned,
             against: options.against.clone(),
             methods: outcome.summaries(options),
             cells: outcome.cells.iter().map(cell).collect(),

@@ -42,6 +42,9 @@ pub struct Args {
     /// Methods to measure, each with its default step size; `sgq methods` lists them
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sgq,saga")]
     methods: Vec<String>,
+    /// Tell the methods no L_i: they learn them on the way (those with a setting `learned`, such as frugal)
+    #[arg(long)]
+    learned: bool,
     /// The competitor, its step size tuned in hindsight for each problem and target
     #[arg(long, value_name = "METHOD", default_value = "shuffled-sgd")]
     against: String,
@@ -83,6 +86,7 @@ impl Args {
             seed: self.seed,
             limits: Limits { users: self.max_users.try_into()?, dim: self.max_dim.try_into()? },
             methods: self.methods.clone(),
+            learned: self.learned,
             against: self.against.clone(),
             trials: self.trials,
             budget_per_user: self.budget_per_user,

@@ -47,13 +47,13 @@ fn the_ablation_runs_in_its_quick_mode() {
     let place = suite_of("ablation.toml");
     succeeds(place.path(), &["run", "experiments/ablation.toml", "--quick", "--problems", "exam,medpar,epilepsy"]);
     let out = place.path().join("out/ablation-quick");
-    assert_eq!(cells(&out).len(), 3 * 22);
+    assert_eq!(cells(&out).len(), 3 * 23);
     let summary = read_text(out.join("summary.csv"));
     let of = |method: &str, tuning: &str| -> Vec<String> {
         let marked = format!(",{method},{tuning},");
         summary.lines().filter(|line| line.contains(&marked)).map(|line| line.replace(&marked, ",")).collect()
     };
-    for method in ["best step", "all", "all but lazy", "practical", "practical but learned"] {
+    for method in ["best step", "all", "all but lazy", "practical", "practical but learned", "frugal learned"] {
         assert!(!of(method, "tuned").is_empty());
         assert_eq!(of(method, "tuned"), of(method, "untuned"), "{method}");
     }

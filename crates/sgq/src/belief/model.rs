@@ -8,7 +8,9 @@ mod estimate;
 mod low_rank;
 mod outside;
 mod safeguard;
+mod scale;
 mod secants;
+mod trust;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,8 @@ pub use curvature::Curvature;
 use dense::Dense;
 use low_rank::LowRank;
 use safeguard::Safeguard;
+use scale::Scale;
+use trust::Trust;
 
 /// Beyond this many parameters curvature is a matrix in a few directions only, or it would cost too much at every step.
 pub const DENSE_UP_TO: usize = 256;
@@ -48,6 +52,8 @@ pub struct Model {
     fading: f64,
     next: Vec<f64>,
     safeguard: Safeguard,
+    /// Whether `L_i` are learned even where they are known.
+    learning: bool,
 }
 
 /// How curvature is held.
@@ -81,45 +87,8 @@ impl Plan {
     }
 }
 
-/// The mean smoothness, known or learned.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Scale {
-    known: bool,
-    mean: f64,
-    largest: f64,
-    /// Sum and number of the curvatures seen, where nothing is known.
-    seen: (f64, f64),
-    /// How often none was seen.
-    flat: i32,
-}
-
-/// How far the next point may be from what the model is anchored at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Trust {
-    anchor: Vec<f64>,
-    /// None while nothing has gone wrong.
-    reach: Option<f64>,
-    /// Whether the last answer points uphill along the way from the anchor.
-    uphill: bool,
-    /// Who was set aside by the last answer, and how long that was, the size taken out.
-    set_aside: Option<(usize, f64)>,
-    /// How often each user was, of those who were at all.
-    times: Vec<(usize, u32)>,
-}
-
 /// Where all is zero, something has to be divided by.
 const TINY: f64 = 1e-100;
-/// An answer this many times longer than all others, uphill along the last move, is set aside.
-const FAR_OFF: f64 = 3.0;
-/// An answer on the way back that is more than this part of the one before is not long because of the way.
-const AS_LONG: f64 = 0.7;
-/// An answer set aside leads back to where one that grows like `e^way` would be so many times as long as the longest held:
-/// more than half of the way, where it is more than 36 times as long.
-const FAIRLY_LONG: f64 = 6.0;
-/// What each good answer makes of the reach, at least.
-const REACH_GROWTH: f64 = 1.05;
-/// After so many times a user is believed.
-const OFTEN: u32 = 30;
 /// What each answer downhill makes of caution, and each uphill while there is less of it than at the start.
 const BOLDER: f64 = 1.0 / 1.1;
 const MORE_CAREFUL: f64 = 1.4;
@@ -137,12 +106,10 @@ impl Belief for Model {
         smoothness: Option<&Smoothness>,
     ) -> Result<(), SettingsError> {
         let _ = storage;
+        let smoothness = smoothness.filter(|_| !self.learning);
         self.sizes = sizes(users, smoothness);
         self.square_sizes = kernel::norm_squared(&self.sizes);
-        self.scale = match smoothness {
-            Some(known) => Scale { known: true, mean: known.mean(), largest: known.max(), ..Scale::default() },
-            None => Scale::default(),
-        };
+        self.scale = Scale::new(smoothness);
         self.answers = Answers::new(users, dim);
         self.caution = 1.0;
         self.safeguard = Safeguard::new(smoothness);
@@ -150,12 +117,15 @@ impl Belief for Model {
     }
 
     fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        let set_aside = self.trust.set_aside.is_none_or(|(user, _)| user < users);
-        let per_user = self.safeguard.fits(users) && self.sizes.len() == users && set_aside;
+        let per_user = self.safeguard.fits(users) && self.sizes.len() == users;
         let per_parameter = self.plan.as_ref().is_none_or(|plan| plan.fits(users, dim))
-            && [self.next.len(), self.start.len(), self.trust.anchor.len()].iter().all(|len| [0, dim].contains(len));
+            && [self.next.len(), self.start.len()].iter().all(|len| [0, dim].contains(len));
         // What is bounded by multiples of a scale that is none would have no bounds.
-        let fits = per_user && per_parameter && self.scale.mean >= 0.0 && self.answers.fit(users, dim);
+        let fits = per_user
+            && per_parameter
+            && self.trust.fits(users, dim)
+            && self.scale.mean >= 0.0
+            && self.answers.fit(users, dim);
         if fits { Ok(()) } else { Err(SettingsError::Other("the model is not that of its session".into())) }
     }
 
@@ -167,27 +137,20 @@ impl Belief for Model {
         if self.start.is_empty() {
             self.start = point.to_vec();
         }
-        self.trust.uphill = self.trust.slope_along_the_way(point, gradient) > 0.0;
+        self.trust.look(point, gradient);
         let length = kernel::norm(gradient) / self.sizes[user];
-        let as_long = self.trust.set_aside.is_some_and(|(who, before)| who == user && length > AS_LONG * before);
-        if as_long {
-            // It was not the way that made the last answer so long.
-            self.trust.reach = None;
-        } else if self.is_far_off(user, length) {
+        let longest = || self.answers.longest(&self.sizes);
+        if !self.fallen_back() && !self.trust.believes(user, length, longest) {
             self.set_aside(user, point, length);
             return;
         }
-        self.trust.set_aside = None;
-        if !self.trust.anchor.is_empty() {
-            self.caution = match self.trust.uphill {
+        if self.trust.has_moved() {
+            self.caution = match self.trust.uphill() {
                 true => self.caution.max((MORE_CAREFUL * self.caution).min(1.0)),
                 false => (BOLDER * self.caution).max(BOLDEST),
             };
         }
-        if let Some(reach) = &mut self.trust.reach {
-            let length = kernel::distance(point, &self.trust.anchor);
-            *reach = (REACH_GROWTH * *reach).max(length);
-        }
+        self.trust.grow(point);
         self.take(user, point, gradient);
         self.safeguard.observe(&self.answers, &self.sizes, point);
         // While SAGA takes the steps, nobody looks at what the model would do.
@@ -209,6 +172,13 @@ impl Model {
     /// Before the first answer.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Whether `L_i` that are known are not looked at, and learned from users who are asked again: to see what they are worth,
+    /// or because they are not to be trusted.
+    pub fn learning(mut self, learning: bool) -> Self {
+        self.learning = learning;
+        self
     }
 
     /// How curvature is held where there are so many parameters.
@@ -248,12 +218,17 @@ impl Model {
 
     /// The user whose answer was the last one, and set aside.
     pub fn set_aside_last(&self) -> Option<usize> {
-        self.trust.set_aside.map(|(user, _)| user)
+        self.trust.set_aside_last()
     }
 
     /// The users whose answers are held, in the order of the first time.
     pub fn asked(&self) -> impl ExactSizeIterator<Item = usize> {
         self.answers.users()
+    }
+
+    /// Whether the mean `L_i` is what answers say of it so far.
+    pub fn has_learned_scale(&self) -> bool {
+        !self.scale.known && self.plan.is_some()
     }
 
     /// Without `L_i` the first user that has a slope is asked again, a little way off.
@@ -287,27 +262,11 @@ impl Model {
         Some((&self.answers.get(user)?.gradient, self.answers.mean_gradient()))
     }
 
-    /// Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
-    fn is_far_off(&self, user: usize, length: f64) -> bool {
-        let times = self.trust.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
-        self.trust.uphill
-            && !self.fallen_back()
-            && times < OFTEN
-            && length > FAR_OFF * self.answers.longest(&self.sizes)
-    }
-
-    /// Goes back half of the way to where that user was last believed, or to the start, to ask it there; further where the
-    /// answer is so long that only something like an exponential explains it.
+    /// Does not believe an answer: its user is asked again, on the way back to where it was last believed, or to the start.
     fn set_aside(&mut self, user: usize, point: &[f64], length: f64) {
-        match self.trust.times.iter_mut().find(|(who, _)| *who == user) {
-            Some((_, times)) => *times += 1,
-            None => self.trust.times.push((user, 1)),
-        }
-        self.trust.set_aside = Some((user, length));
         // More than three, or infinite.
         let times_longer = length / self.answers.longest(&self.sizes);
-        let part = (FAIRLY_LONG.ln() / times_longer.ln()).clamp(0.02, 0.5);
-        self.trust.reach = Some(part * kernel::distance(point, &self.trust.anchor));
+        let part = self.trust.set_aside(user, point, length, times_longer);
         let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);
         self.next = point.iter().zip(back).map(|(x, back)| back + part * (x - back)).collect();
     }
@@ -325,9 +284,7 @@ impl Model {
         let Some(now) = self.answers.get(user) else {
             return;
         };
-        if let (false, true, Some(secant)) = (self.scale.known, now.fresh, &now.secant) {
-            self.scale.learn(kernel::norm(&secant.change));
-        }
+        self.scale.see(length, now, before.as_deref());
         let users = self.sizes.len();
         match &mut self.plan {
             Some(plan) => plan.take(&Change { user, size, before: before.as_deref(), now, users }),
@@ -368,26 +325,14 @@ impl Model {
             return;
         };
         // Further out only where it still goes downhill.
-        let growth = if self.trust.uphill { 1.0 } else { 2.0 };
+        let growth = if self.trust.uphill() { 1.0 } else { 2.0 };
         let here = kernel::distance(point, &thought.anchor);
         // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.
         let slope = thought.gradient_norm.min(self.largest_first);
         let widest = (growth * here).max(slope / self.scale.mean);
-        let reach = self.trust.reach.map_or(widest, |reach| reach.min(widest));
-        let length = kernel::distance(&thought.minimiser, &thought.anchor);
-        if length > reach {
-            for (x, anchor) in thought.minimiser.iter_mut().zip(&thought.anchor) {
-                *x = anchor + reach / length * (*x - anchor);
-            }
-        }
-        if self.trust.anchor.is_empty() {
-            // One answer says nothing of how different users are.
-            for (x, anchor) in thought.minimiser.iter_mut().zip(&thought.anchor) {
-                *x = 0.5 * (*x + anchor);
-            }
-        }
+        let unit = (!self.scale.known).then(|| unit(&self.start));
+        self.trust.limit(&mut thought.minimiser, thought.anchor, widest, unit);
         self.fading = thought.fading;
-        self.trust.anchor = thought.anchor;
         self.next = thought.minimiser;
     }
 
@@ -396,30 +341,10 @@ impl Model {
     fn probe(&self, point: &[f64]) -> Vec<f64> {
         let mut probe = point.to_vec();
         if let Some((_, answer)) = self.probed().filter(|(_, answer)| answer.norm > 0.0) {
-            let way = 1e-4 * 10f64.powi(self.scale.flat.min(4)) * (1.0 + kernel::norm(&self.start));
+            let way = self.scale.probe_length(unit(&self.start));
             kernel::add_scaled(&mut probe, -way / answer.norm, &answer.gradient);
         }
         probe
-    }
-}
-
-impl Trust {
-    /// `gᵀ(x − a)`; 0 before there is an anchor.
-    fn slope_along_the_way(&self, point: &[f64], gradient: &[f64]) -> f64 {
-        point.iter().zip(&self.anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope).sum()
-    }
-}
-
-impl Scale {
-    /// Twice the mean curvature along the ways that were gone.
-    fn learn(&mut self, curvature: f64) {
-        if curvature <= 0.0 {
-            self.flat += 1;
-            return;
-        }
-        self.seen = (self.seen.0 + curvature, self.seen.1 + 1.0);
-        self.mean = (2.0 * self.seen.0 / self.seen.1).max(f64::MIN_POSITIVE);
-        self.largest = self.largest.max(2.0 * curvature);
     }
 }
 
@@ -463,6 +388,11 @@ impl View<'_> {
 /// `β₀`: the curvature that is expected in a typical direction.
 fn expected_curvature(dim: usize, scale: f64) -> f64 {
     (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale
+}
+
+/// What counts as far, where nothing is known.
+fn unit(start: &[f64]) -> f64 {
+    1.0 + kernel::norm(start)
 }
 
 /// What a plan comes to.

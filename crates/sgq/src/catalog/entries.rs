@@ -39,7 +39,7 @@ pub const METHODS: &[MethodEntry] = {
         method(
             "frugal",
             C::Informative,
-            U::ToMinimiser,
+            U::ToMinimiser { learned: false },
             ONE,
             "a model of all users: asks who tells the most, goes where it is smallest; nothing to tune",
         ),
@@ -355,8 +355,11 @@ pub const UPDATES: &[PartEntry<UpdateKind>] = &[
     PartEntry {
         name: "to-minimiser",
         summary: "goes where a model of all users is smallest; with choices that need no table",
-        kind: UpdateKind::ToMinimiser,
-        settings: &[],
+        kind: UpdateKind::ToMinimiser { learned: false },
+        settings: &[Entry {
+            name: "learned",
+            summary: "true: the L_i are not looked at, and learned from repeated answers; default false",
+        }],
     },
     PartEntry {
         name: "curvature-aided",

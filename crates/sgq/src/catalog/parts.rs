@@ -187,7 +187,7 @@ impl UpdateKind {
     /// None for the one that goes with a model.
     pub(super) fn part(self, users: usize) -> Option<AnyUpdate> {
         Some(match self {
-            Self::ToMinimiser => return None,
+            Self::ToMinimiser { .. } => return None,
             Self::Sgd => AnyUpdate::Sgd(Sgd),
             Self::BestStep { sharp } => AnyUpdate::BestStep(BestStep::new().sharp(sharp)),
             Self::Saga => AnyUpdate::Saga(Saga),

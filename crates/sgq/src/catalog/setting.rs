@@ -24,6 +24,7 @@ impl Recipe {
             (C::SurrogateEi { bonus_weight, .. }, _, "bonus") => Setting::Number(bonus_weight),
             (C::SurrogateEi { lazy, .. }, _, "lazy") => Setting::Switch(lazy),
             (C::SurrogateEi { learned, .. }, _, "learned") => Setting::Switch(learned),
+            (_, U::ToMinimiser { learned }, "learned") => Setting::Switch(learned),
             // Where the step is the best one, scores do without L: it is the step that needs it.
             (_, U::BestStep { sharp }, "sharp") => Setting::Switch(sharp),
             (C::SurrogateEi { sharp, .. } | C::OracleEi { sharp }, _, "sharp") => Setting::Switch(sharp),

@@ -9,6 +9,8 @@ use crate::{Random, belief::Model};
 const FAR_MORE: f64 = 2.0;
 /// While fewer were asked, nobody is asked again.
 const FEW: usize = 8;
+/// Where no `L_i` are known, so often somebody is asked again all the same, after every second user.
+const LOOKS: usize = 2;
 
 /// Asks by what would be learned of the mean gradient, for each unit of cost: those whom nobody has asked yet, the larger
 /// the sooner, unless far more can be learned by asking a large one again; then the one whose last answer is the farthest
@@ -21,6 +23,8 @@ pub struct Informative {
     passed: usize,
     /// Whether somebody was asked again the last time, before everybody was asked.
     again: bool,
+    /// How often somebody was asked again for the curvature on the way, where no `L_i` are known.
+    looked_again: usize,
 }
 
 impl Informative {
@@ -64,6 +68,11 @@ fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>
     scores[..=middle].iter().map(|(_, score, user)| (*score, *user)).reduce(larger)
 }
 
+/// Whose last answer may be off by the most.
+fn farthest(scene: &Scene<'_, Model>) -> Option<(f64, usize)> {
+    largest(scene, |user| scene.belief.staleness(user, scene.point))
+}
+
 impl Choice<Model> for Informative {
     fn choose(&mut self, scene: &Scene<'_, Model>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let belief = scene.belief;
@@ -81,17 +90,23 @@ impl Choice<Model> for Informative {
         if let Some(unasked) = self.unasked(belief) {
             let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
             let enough = FAR_MORE * size_squared(unasked) / scene.cost(unasked);
+            let asked = belief.asked().len();
+            let looks = belief.has_learned_scale() && self.looked_again < LOOKS.min(asked / 2);
             // Every second time, or those who were not asked might wait for ever.
-            let may_ask_again = !self.again && belief.asked().len() >= FEW;
-            let again = if may_ask_again { largest(scene, faded).filter(|(worth, _)| *worth > enough) } else { None };
+            let may_ask_again = !self.again && asked >= FEW;
+            let again = match (looks, may_ask_again) {
+                (true, _) => farthest(scene).filter(|(far, _)| *far > 0.0),
+                (false, true) => largest(scene, faded).filter(|(worth, _)| *worth > enough),
+                (false, false) => None,
+            };
             self.again = again.is_some();
+            self.looked_again += usize::from(looks && self.again);
             return Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)));
         }
         if belief.fallen_back() {
             // The proof is for users at random.
             return Ok(Chosen::user(random.index(scene.users)));
         }
-        let best = largest(scene, |user| belief.staleness(user, scene.point));
-        best.map(|(_, user)| Chosen::user(user)).ok_or(ChoiceError::NoScore)
+        farthest(scene).map(|(_, user)| Chosen::user(user)).ok_or(ChoiceError::NoScore)
     }
 }

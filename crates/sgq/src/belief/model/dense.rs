@@ -38,8 +38,7 @@ pub(super) struct Dense {
     /// Each user's latest secant, weighted by its size.
     own: SecantSums,
     feedback: Feedback,
-    /// `β₀` and `β`: curvature in a typical direction, as expected and as seen.
-    expected: f64,
+    /// `β`: curvature in a typical direction.
     typical: f64,
     /// How much curvature varies from direction to direction, as a part of `β`.
     varies: f64,
@@ -127,7 +126,6 @@ impl Dense {
             secants: SecantSums::new(dim),
             own: SecantSums::new(dim),
             feedback: Feedback { last: zero(), total: zero(), count: 0.0 },
-            expected,
             typical: expected,
             varies,
             curvature: Square::identity(dim, expected),
@@ -316,8 +314,9 @@ impl Dense {
 
         // The typical curvature first, then each direction's, drawn to it.
         let floor = view.flattest(self.secants.count);
-        let pull = noise / (EXPECTED_WITHIN * self.expected).powi(2);
-        let seen = mixed.trace() + trusted * changes.trace() + pull * self.expected;
+        let expected = expected_curvature(view.point.len(), view.scale);
+        let pull = noise / (EXPECTED_WITHIN * expected).powi(2);
+        let seen = mixed.trace() + trusted * changes.trace() + pull * expected;
         let looked = points.trace() + trusted * directions.trace() + pull;
         let typical = seen / looked;
         // Past what can be held: keep what was believed, or it would be lost for good.

@@ -27,7 +27,6 @@ pub(super) struct Outside {
     /// How many secants, older ones less.
     count: f64,
     feedback: Feedback,
-    expected: f64,
     typical: f64,
 }
 
@@ -72,7 +71,6 @@ pub(super) struct KnownOutside {
 
 impl Outside {
     pub fn new(dim: usize, scale: f64) -> Self {
-        let expected = expected_curvature(dim, scale);
         Self {
             start: Vec::new(),
             first_squared: 0.0,
@@ -86,8 +84,7 @@ impl Outside {
             own: SecantTraces::default(),
             count: 0.0,
             feedback: Feedback::default(),
-            expected,
-            typical: expected,
+            typical: expected_curvature(dim, scale),
         }
     }
 
@@ -185,9 +182,10 @@ impl Outside {
         let trusted = noise / own_curvature;
 
         let floor = view.flattest(self.count);
-        let pull = noise / (EXPECTED_WITHIN * self.expected).powi(2);
+        let expected = expected_curvature(self.start.len(), view.scale);
+        let pull = noise / (EXPECTED_WITHIN * expected).powi(2);
         let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
-        let seen = mixed - fed_back + trusted * changes + pull * self.expected;
+        let seen = mixed - fed_back + trusted * changes + pull * expected;
         let looked = points + trusted * directions + pull;
         let typical = seen / looked;
         // Past what can be held: keep what was believed, or it would be lost for good.

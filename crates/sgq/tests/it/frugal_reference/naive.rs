@@ -61,10 +61,33 @@ struct MeanGradient {
     c: Matrix,
 }
 
+/// The longest way from `a_w` to the next point, and what each good answer makes of it.
+#[derive(Clone, Copy)]
+struct Reach {
+    length: f64,
+    growth: f64,
+}
+
+/// Somebody whose last answer was set aside.
+struct SetAside {
+    user: usize,
+    length: f64,
+    reach_before: Reach,
+}
+
 pub struct Naive {
+    /// Points count from here.
     start: Vec<f64>,
+    /// Where the first answer was taken, counted from there.
+    first_point: Vector,
     sizes: Vec<f64>,
+    /// Zero while nothing is known of it.
     mean_smoothness: f64,
+    is_known: bool,
+    /// Who was asked again before there were any sums, where it is not known.
+    probed: Option<usize>,
+    /// Everybody's first answer: the user, and the length.
+    firsts: Vec<(usize, f64)>,
     /// The `d` of `β₀` and `φ`, and how much curvature varies: not the same in coordinates of a span.
     parameters: usize,
     varies: f64,
@@ -78,14 +101,13 @@ pub struct Naive {
     first_moves: Matrix,
     in_first_moves: f64,
     caution: f64,
-    /// `a_w`, none before the first answer; how far from it the next point may be at most; how often each was set aside.
+    /// `a_w`, none before the first move; how far from it the next point may be at most; how often each was set aside.
     anchor: Option<Vector>,
-    reach: f64,
+    reach: Reach,
     /// Whether the last answer points uphill from there.
     uphill: bool,
     set_aside: Vec<usize>,
-    /// Who was set aside by the last answer, and how long that was.
-    set_aside_last: Option<(usize, f64)>,
+    set_aside_last: Option<SetAside>,
     /// `h² d / tr C` of the last move.
     fading: f64,
     x: Vector,
@@ -99,8 +121,12 @@ impl Naive {
         let typical = prior_curvature(dim, mean_smoothness);
         Self {
             start: start.to_vec(),
+            first_point: Col::zeros(dim),
             sizes: smoothness.iter().map(|each| each.sqrt() / mean_root).collect(),
             mean_smoothness,
+            is_known: true,
+            probed: None,
+            firsts: Vec::new(),
             parameters: dim,
             varies: 0.7,
             answers: Vec::new(),
@@ -112,13 +138,18 @@ impl Naive {
             in_first_moves: 0.0,
             caution: 1.0,
             anchor: None,
-            reach: f64::INFINITY,
+            reach: ANYWHERE,
             uphill: false,
             set_aside: vec![0; smoothness.len()],
             set_aside_last: None,
             fading: 0.0,
             x: Col::zeros(dim),
         }
+    }
+
+    /// Without any `L_i`.
+    pub fn without_smoothness(start: &[f64], users: usize) -> Self {
+        Self { mean_smoothness: 0.0, is_known: false, ..Self::new(start, &vec![1.0; users]) }
     }
 
     /// With many parameters, in coordinates of the span of all answers: none yet.
@@ -135,6 +166,7 @@ impl Naive {
         self.secants.iter_mut().for_each(|secant| [&mut secant.u, &mut secant.y].into_iter().for_each(longer));
         self.anchor.as_mut().map(longer);
         longer(&mut self.x);
+        longer(&mut self.first_point);
         for (matrix, new) in
             [(&mut self.shared, self.typical), (&mut self.last_move, 0.0), (&mut self.first_moves, 0.0)]
         {
@@ -163,30 +195,32 @@ impl Naive {
         if let Some(anchor) = self.anchor.clone() {
             let way = &self.x - &anchor;
             self.uphill = dot(&way, &g) > 0.0;
-            let hardly_shorter =
-                self.set_aside_last.is_some_and(|(who, length)| who == user && g.norm_l2() > 0.7 * length);
-            if hardly_shorter {
-                self.reach = f64::INFINITY;
+            let set_aside = self.set_aside_last.take();
+            let hardly_shorter = |before: &SetAside| before.user == user && g.norm_l2() > 0.7 * before.length;
+            if let Some(before) = set_aside.filter(hardly_shorter) {
+                self.reach = before.reach_before;
             } else if self.is_far_off(user, &way, &g) {
                 self.set_aside[user] += 1;
-                self.set_aside_last = Some((user, g.norm_l2()));
+                self.set_aside_last = Some(SetAside { user, length: g.norm_l2(), reach_before: self.reach });
                 let part = (6f64.ln() / (g.norm_l2() / self.longest_last()).ln()).clamp(0.02, 0.5);
-                self.reach = part * way.norm_l2();
+                self.reach = Reach { length: part * way.norm_l2(), growth: 1.05 };
                 let believed = self.answers.iter().rfind(|answer| answer.user == user);
-                let back = believed.map_or(Col::zeros(self.dim()), |answer| answer.x.clone());
+                let back = believed.map_or(self.first_point.clone(), |answer| answer.x.clone());
                 self.x = &back + scaled(part, &(&self.x - &back));
                 return self.point();
             }
-            self.reach = (1.05 * self.reach).max(way.norm_l2());
+            self.reach.length = (self.reach.growth * self.reach.length).max(way.norm_l2());
             self.caution = match self.uphill {
                 true if self.caution < 1.0 => (1.4 * self.caution).min(1.0),
                 true => self.caution,
                 false => (self.caution / 1.1).max(1.0 / 3.0),
             };
         }
-        self.set_aside_last = None;
         self.be_cautious(user, &g);
         self.record(user, g);
+        if !self.is_known && !self.learn(user) {
+            return self.point();
+        }
         let spread = self.spread();
         let curvature = self.curvature(&spread);
         let mean = self.mean_gradient(&spread, &curvature);
@@ -194,6 +228,55 @@ impl Naive {
         self.shared = curvature.shared.clone();
         self.go(&spread, &curvature, &mean);
         self.point()
+    }
+
+    /// What the answers say of `L`; false if nothing, and the next question is a little way down the slope.
+    fn learn(&mut self, user: usize) -> bool {
+        let curvature = self.secants.iter().map(|secant| secant.y.norm_l2()).fold(0.0, f64::max);
+        if curvature == 0.0 {
+            let answer = &self.answers[self.answers.len() - 1];
+            self.x = &self.x - scaled(1e-4 * self.unit() / answer.g.norm_l2(), &answer.g);
+            return false;
+        }
+        let mean_first = |among: &dyn Fn(usize) -> bool| {
+            let lengths: Vec<f64> =
+                self.firsts.iter().filter(|(user, _)| among(*user)).map(|(_, length)| *length).collect();
+            lengths.iter().sum::<f64>() / lengths.len() as f64
+        };
+        let longer = mean_first(&|_| true) / mean_first(&|user| self.last_secant(user).is_some());
+        let begins = self.mean_smoothness == 0.0;
+        self.mean_smoothness = 4.0 * curvature * longer.sqrt().clamp(1.0, 10.0);
+        if begins {
+            self.begin(user);
+        }
+        true
+    }
+
+    /// `1 + ‖x_0‖`.
+    fn unit(&self) -> f64 {
+        1.0 + self.start.iter().zip(self.first_point.iter()).map(|(x, first)| (x + first).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// The sums begin with the second answer of the only user.
+    fn begin(&mut self, user: usize) {
+        self.start = self.point();
+        self.first_point = scaled(-1.0, &self.x);
+        self.x = Col::zeros(self.dim());
+        self.answers.remove(0);
+        self.answers[0].x = self.x.clone();
+        self.in_first_moves = 1.0;
+        self.probed = Some(user);
+        self.typical = prior_curvature(self.parameters, self.mean_smoothness);
+        self.shared = identity(self.dim(), self.typical);
+    }
+
+    /// Whether there is no `L` yet, and the only user is asked again.
+    pub fn probes(&self) -> bool {
+        self.mean_smoothness == 0.0 && !self.answers.is_empty()
+    }
+
+    pub fn is_smoothness_known(&self) -> bool {
+        self.is_known
     }
 
     /// How many believed answers a user has given.
@@ -227,15 +310,14 @@ impl Naive {
 
     /// The length of the longest of everybody's first answers.
     fn longest_first(&self) -> f64 {
-        let first = |user| self.answers.iter().find(|answer| answer.user == user);
-        let firsts = (0..self.sizes.len()).filter_map(first);
-        firsts.map(|answer| answer.g.norm_l2()).fold(0.0, f64::max)
+        self.firsts.iter().map(|(_, length)| *length).fold(0.0, f64::max)
     }
 
     fn record(&mut self, user: usize, g: Vector) {
         let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
         match before.as_slice() {
             [] => {
+                self.firsts.push((user, g.norm_l2()));
                 self.first_moves += &self.last_move;
                 self.in_first_moves += 1.0;
             }
@@ -243,7 +325,7 @@ impl Naive {
                 let way = &self.x - &last.x;
                 let length = way.norm_l2();
                 let secant = Secant { user, u: scaled(1.0 / length, &way), y: scaled(1.0 / length, &(&g - &last.g)) };
-                if before.len() == 1 {
+                if before.len() == 1 && self.probed != Some(user) {
                     self.first_moves *= Scale((self.in_first_moves - 1.0) / self.in_first_moves);
                     self.in_first_moves -= 1.0;
                 }
@@ -252,7 +334,8 @@ impl Naive {
                 }
             }
         }
-        self.answers.push(Answer { user, x: self.x.clone(), g, time: self.answers.len() });
+        let time = self.answers.last().map_or(0, |answer| answer.time + 1);
+        self.answers.push(Answer { user, x: self.x.clone(), g, time });
     }
 
     fn sums(&self) -> Sums {
@@ -450,8 +533,14 @@ impl Naive {
         let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
         self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
         self.x = self.within_trust_region(target, mean);
-        if self.answers.len() == 1 {
-            self.x = scaled(0.5, &(&self.x + &mean.at));
+        if self.anchor.is_none() {
+            let mut way = scaled(if self.is_known { 0.5 } else { 0.2 }, &(&self.x - &mean.at));
+            if !self.is_known {
+                let length = way.norm_l2().min(self.unit());
+                way = scaled(length / way.norm_l2(), &way);
+                self.reach = Reach { length, growth: 2.0 };
+            }
+            self.x = &mean.at + way;
         }
         self.fading = spread.h2 * dim / trace(&mean.c);
         self.anchor = Some(mean.at.clone());
@@ -461,7 +550,7 @@ impl Naive {
         let growth = if self.uphill { 1.0 } else { 2.0 };
         let here = (&self.x - &mean.at).norm_l2();
         let slope = mean.gradient.norm_l2().min(self.longest_first());
-        let radius = (growth * here).max(slope / self.mean_smoothness).min(self.reach);
+        let radius = (growth * here).max(slope / self.mean_smoothness).min(self.reach.length);
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
@@ -469,15 +558,19 @@ impl Naive {
 
     /// Who is to be asked again at once, on the way back.
     pub fn set_aside_last(&self) -> Option<usize> {
-        self.set_aside_last.map(|(user, _)| user)
+        self.set_aside_last.as_ref().map(|set_aside| set_aside.user)
     }
 
     /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked;
     /// none before that.
     pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
         let all_asked = self.last_answers().len() == self.sizes.len();
-        let squared = |answer: &Answer, way: &Vector| self.sizes[answer.user].powi(2) * dot(way, way);
-        all_asked.then(|| self.less_recent(point, costs, squared))
+        all_asked.then(|| self.scores_far(point, costs))
+    }
+
+    /// How far off everybody's answer may be.
+    pub fn scores_far(&self, point: &[f64], costs: &[f64]) -> Vec<Option<f64>> {
+        self.less_recent(point, costs, |answer, way| self.sizes[answer.user].powi(2) * dot(way, way))
     }
 
     /// What asking somebody again would tell, before everybody was asked.
@@ -510,6 +603,9 @@ impl Naive {
         scores
     }
 }
+
+/// No reach at all.
+const ANYWHERE: Reach = Reach { length: f64::INFINITY, growth: 1.0 };
 
 /// `β₀`.
 fn prior_curvature(dim: usize, mean_smoothness: f64) -> f64 {

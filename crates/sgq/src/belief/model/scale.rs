@@ -1,0 +1,80 @@
+//! How large the users' curvature is: known, or learned on the way.
+
+use serde::{Deserialize, Serialize};
+
+use super::{TINY, answers::Answer};
+use crate::{Smoothness, kernel};
+
+/// Where no `L_i` are known, their mean is taken for so many times the largest curvature seen: three times too much costs few
+/// queries, three times too little many.
+const MARGIN: f64 = 4.0;
+/// How many times more, at most, where others have longer answers: somebody near its own optimum says little of them.
+const MOST_LONGER: f64 = 10.0;
+
+/// The mean `L_i`, known or learned; 0 while nothing is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Scale {
+    pub known: bool,
+    pub mean: f64,
+    pub largest: f64,
+    /// The largest curvature between two answers of one user.
+    steepest: f64,
+    /// The lengths of first answers: of all who were asked, and of those who were asked again.
+    asked: Lengths,
+    again: Lengths,
+    /// How often no curvature was seen.
+    flat: i32,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Lengths {
+    sum: f64,
+    count: f64,
+}
+
+impl Lengths {
+    fn add(&mut self, length: f64) {
+        self.sum += length;
+        self.count += 1.0;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count.max(1.0)
+    }
+}
+
+impl Scale {
+    pub fn new(smoothness: Option<&Smoothness>) -> Self {
+        smoothness.map_or_else(Self::default, |known| Self {
+            known: true,
+            mean: known.mean(),
+            largest: known.max(),
+            ..Self::default()
+        })
+    }
+
+    /// Takes an answer of this length, and the one of the same user that it replaces.
+    pub fn see(&mut self, length: f64, now: &Answer, before: Option<&Answer>) {
+        match before {
+            None => self.asked.add(length),
+            Some(first) if first.times == 1 => self.again.add(first.norm),
+            Some(_) => {}
+        }
+        if let (true, Some(secant)) = (now.fresh, &now.secant) {
+            let curvature = kernel::norm(&secant.change);
+            self.steepest = self.steepest.max(curvature);
+            self.flat += i32::from(curvature <= 0.0);
+        }
+        if !self.known && self.steepest > 0.0 {
+            // Those whose answers are longer are believed to have more curvature, in proportion to the root.
+            let longer = self.asked.mean() / self.again.mean().max(TINY);
+            self.mean = (MARGIN * self.steepest * longer.sqrt().clamp(1.0, MOST_LONGER)).max(f64::MIN_POSITIVE);
+            self.largest = self.mean;
+        }
+    }
+
+    /// How far to go to look for curvature: ten times as far each time there was none, up to a unit.
+    pub fn probe_length(&self, unit: f64) -> f64 {
+        1e-4 * 10f64.powi(self.flat.min(4)) * unit
+    }
+}
