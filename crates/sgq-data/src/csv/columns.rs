@@ -7,6 +7,8 @@ use crate::names::Interner;
 
 /// A column with more levels than this is hardly meant as one.
 const MOST_LEVELS: usize = 1000;
+/// One with more different numbers than this, and ten for each value that is none, is hardly meant to have levels.
+const MOST_NUMBERS: usize = 10;
 
 /// Which column of the file is what.
 pub(super) struct Roles {
@@ -128,7 +130,7 @@ impl Columns {
             _ => Values::Numbers(target_numbers),
         };
         read_levels(table, &mut features, &kept)?;
-        let features = features.into_iter().map(Draft::finish).collect();
+        let features = features.into_iter().map(|draft| draft.finish(table)).collect::<Result<_, _>>()?;
         let user_names = user_names.into_names();
         Ok(Self { users, user_names, target, weights, features, dropped_rows, rows_total })
     }
@@ -174,11 +176,19 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(self) -> Values {
-        match self.text {
-            Some(_) => Values::Levels(self.levels, self.names.into_names()),
-            None => Values::Numbers(self.numbers),
+    fn finish(self, table: &Table) -> Result<Values, CsvError> {
+        let Some((line, value)) = self.text else {
+            return Ok(Values::Numbers(self.numbers));
+        };
+        let names = self.names.into_names();
+        let number = |name: &String| name.parse::<f64>().ok();
+        let numbers = names.iter().filter_map(number).filter(|number| number.is_finite()).count();
+        let infinite = names.iter().filter_map(number).count() == names.len();
+        if infinite || numbers > MOST_NUMBERS.max(10 * (names.len() - numbers)) {
+            let column = table.names[self.position].clone();
+            return Err(CsvError::AlmostNumeric { column, numbers, line, value });
         }
+        Ok(Values::Levels(self.levels, names))
     }
 }
 

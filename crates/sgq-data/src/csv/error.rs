@@ -51,6 +51,10 @@ pub enum CsvError {
     )]
     TooManyLevels { column: String, limit: usize, line: usize, value: String },
     #[error(
+        "column {column:?} has {numbers} different numbers, but line {line} has {value:?}, which is not a finite number: correct that, or leave the column out (if it is meant to have levels, give them names that are no numbers)"
+    )]
+    AlmostNumeric { column: String, numbers: usize, line: usize, value: String },
+    #[error(
         "column {column:?} cannot be standardised: its numbers are too large, too small or too close to each other; rescale them"
     )]
     OutOfRange { column: String },
