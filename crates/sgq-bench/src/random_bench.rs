@@ -115,17 +115,24 @@ impl Options {
         };
         let mut all = vec![contestant(&self.against, recipe(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {
-            all.push(contestant(name, self.recipe(name)?, Tuned::Untuned));
+            all.push(contestant(&self.label(name), self.recipe(name)?, Tuned::Untuned));
         }
         Ok(all)
+    }
+
+    /// What a method is called in what is written.
+    fn label(&self, name: &str) -> String {
+        if self.learned { format!("{name}-learned") } else { name.to_owned() }
     }
 
     /// A method as it is to be measured.
     fn recipe(&self, name: &str) -> Result<Recipe, RandomBenchError> {
         let mut recipe = recipe(name)?;
+        let has_step_size = recipe.has_step_size();
         if self.learned {
             match recipe.setting("learned") {
-                Some(Setting::Switch(learned)) => *learned = true,
+                // A default step size would come from the L_i that are not to be told.
+                Some(Setting::Switch(learned)) if !has_step_size => *learned = true,
                 _ => return Err(RandomBenchError::LearnsNothing { name: name.to_owned() }),
             }
         }
@@ -254,7 +261,7 @@ pub enum RandomBenchError {
         hint: String,
     },
     /// A method that cannot learn the smoothness.
-    #[error("{name} does not learn L_i: leave out --learned, or name methods with a setting `learned`, such as frugal")]
+    #[error("{name} cannot do without L_i: take methods that learn them and have no step size, such as frugal")]
     LearnsNothing {
         /// The method.
         name: String,

@@ -82,7 +82,7 @@ impl Outcome {
 
     /// Each method over all problems, in the order of the options.
     pub fn summaries(&self, options: &Options) -> Vec<MethodSummary> {
-        options.methods.iter().map(|method| self.summary(method, &options.targets)).collect()
+        options.methods.iter().map(|method| self.summary(&options.label(method), &options.targets)).collect()
     }
 
     /// The problems on which the competitor is finished, and those on which it reaches the target of this number.

@@ -219,6 +219,22 @@ fn budgets_go_with_the_users_within_limits() {
     assert_eq!(budgets(1e300), [600, 600, 600]);
 }
 
+/// Methods that are told no `L_i` have another name, and other numbers.
+#[test]
+fn learned_smoothness() {
+    let known = Options { methods: vec!["frugal".into()], ..options() };
+    let learned = Options { learned: true, ..known.clone() };
+    let place = tempfile::tempdir().unwrap();
+    let store = Store::open(place.path()).unwrap();
+    let [known, learned] = [known, learned].map(|options| {
+        let outcome = run(&options, &store, &AtomicBool::new(false), &|| {}).unwrap();
+        outcome.summaries(&options).remove(0)
+    });
+    assert_eq!((known.method.as_str(), learned.method.as_str()), ("frugal", "frugal-learned"));
+    assert_eq!((known.problems, learned.problems), (5, 5));
+    assert_ne!(known.targets, learned.targets);
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
@@ -228,7 +244,7 @@ fn what_makes_no_sense_is_refused() {
         (Options { methods: names(&["sqg"]), ..options() }, "there is no method \"sqg\"; did you mean \"sgq\"?"),
         (Options { methods: names(&["saga", "saga"]), ..options() }, "the method saga is there twice"),
         (Options { methods: Vec::new(), ..options() }, "there are no methods"),
-        (Options { learned: true, ..options() }, "saga does not learn L_i: leave out --learned, or name methods with"),
+        (Options { learned: true, ..options() }, "saga cannot do without L_i: take methods that learn them"),
         (Options { against: "adam".into(), ..options() }, "there is no method \"adam\"; there are: frugal, "),
         (Options { targets: vec![1.0], ..options() }, "the target is 1: it must lie between 0 and 1"),
         (Options { targets: vec![f64::NAN], ..options() }, "the target is NaN: it must lie between 0 and 1"),

@@ -42,7 +42,7 @@ pub struct Args {
     /// Methods to measure, each with its default step size; `sgq methods` lists them
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sgq,saga")]
     methods: Vec<String>,
-    /// Tell the methods no L_i: they learn them on the way (those with a setting `learned`, such as frugal)
+    /// Tell the methods no L_i: those without a step size can learn them, such as frugal and practical-sgq
     #[arg(long)]
     learned: bool,
     /// The competitor, its step size tuned in hindsight for each problem and target

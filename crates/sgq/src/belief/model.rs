@@ -284,7 +284,7 @@ impl Model {
         let Some(now) = self.answers.get(user) else {
             return;
         };
-        self.scale.see(length, now, before.as_deref());
+        self.scale.see(now, before.as_deref(), self.answers.all_asked());
         let users = self.sizes.len();
         match &mut self.plan {
             Some(plan) => plan.take(&Change { user, size, before: before.as_deref(), now, users }),

@@ -182,7 +182,7 @@ impl Outside {
         let trusted = noise / own_curvature;
 
         let floor = view.flattest(self.count);
-        let expected = expected_curvature(self.start.len(), view.scale);
+        let expected = expected_curvature(view.point.len(), view.scale);
         let pull = noise / (EXPECTED_WITHIN * expected).powi(2);
         let fed_back = residual * self.feedback.total / (weight * (weight - 1.0).max(1.0));
         let seen = mixed - fed_back + trusted * changes + pull * expected;

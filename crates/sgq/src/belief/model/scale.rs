@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{TINY, answers::Answer};
 use crate::{Smoothness, kernel};
 
-/// Where no `L_i` are known, their mean is taken for so many times the largest curvature seen: three times too much costs few
-/// queries, three times too little many.
+/// Where no `L_i` are known, their mean is taken for so many times the largest curvature seen, until everybody was asked and
+/// more is seen of it: three times too much costs few queries then, three times too little many.
 const MARGIN: f64 = 4.0;
+/// What each secant leaves of the largest curvature before: where it falls on the way, steps may become longer.
+const KEPT: f64 = 0.9;
 /// How many times more, at most, where others have longer answers: somebody near its own optimum says little of them.
 const MOST_LONGER: f64 = 10.0;
 
@@ -17,8 +19,9 @@ pub(super) struct Scale {
     pub known: bool,
     pub mean: f64,
     pub largest: f64,
-    /// The largest curvature between two answers of one user.
+    /// The largest curvature between two answers of one user, and in how many there was any.
     steepest: f64,
+    secants: f64,
     /// The lengths of first answers: of all who were asked, and of those who were asked again.
     asked: Lengths,
     again: Lengths,
@@ -53,23 +56,33 @@ impl Scale {
         })
     }
 
-    /// Takes an answer of this length, and the one of the same user that it replaces.
-    pub fn see(&mut self, length: f64, now: &Answer, before: Option<&Answer>) {
+    /// Takes an answer, and the one of the same user that it replaces, to learn the mean where it is not known.
+    pub fn see(&mut self, now: &Answer, before: Option<&Answer>, all_asked: bool) {
+        if self.known {
+            return;
+        }
         match before {
-            None => self.asked.add(length),
+            None => self.asked.add(now.norm),
             Some(first) if first.times == 1 => self.again.add(first.norm),
             Some(_) => {}
         }
         if let (true, Some(secant)) = (now.fresh, &now.secant) {
             let curvature = kernel::norm(&secant.change);
-            self.steepest = self.steepest.max(curvature);
-            self.flat += i32::from(curvature <= 0.0);
+            self.steepest = (KEPT * self.steepest).max(curvature);
+            if curvature > 0.0 {
+                self.secants += 1.0;
+            } else {
+                self.flat += 1;
+            }
         }
-        if !self.known && self.steepest > 0.0 {
-            // Those whose answers are longer are believed to have more curvature, in proportion to the root.
-            let longer = self.asked.mean() / self.again.mean().max(TINY);
-            self.mean = (MARGIN * self.steepest * longer.sqrt().clamp(1.0, MOST_LONGER)).max(f64::MIN_POSITIVE);
-            self.largest = self.mean;
+        // Those whose answers are longer are believed to have more curvature, in proportion to the root.
+        let longer = (self.asked.mean() / self.again.mean().max(TINY)).sqrt().clamp(1.0, MOST_LONGER);
+        let margin = if all_asked { 1.0 + (MARGIN - 1.0) / self.secants } else { MARGIN };
+        let mean = margin * self.steepest * longer;
+        // Not where nothing was seen, nor past what numbers can hold.
+        if mean > 0.0 && mean.is_finite() {
+            self.mean = mean;
+            self.largest = mean;
         }
     }
 

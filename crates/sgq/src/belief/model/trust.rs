@@ -120,7 +120,8 @@ impl Trust {
             None if !self.has_moved() => part *= FIRST_MOVE,
             Some(unit) if self.reach.is_none() => {
                 part = (FIRST_MOVE_UNKNOWN * part).min(unit / length);
-                self.reach = (length > 0.0).then_some(Reach { length: part * length, growth: REACH_GROWTH_UNKNOWN });
+                let length = part * length;
+                self.reach = (length > 0.0).then_some(Reach { length, growth: REACH_GROWTH_UNKNOWN });
             }
             _ => {}
         }

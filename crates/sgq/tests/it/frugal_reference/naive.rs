@@ -232,7 +232,7 @@ impl Naive {
 
     /// What the answers say of `L`; false if nothing, and the next question is a little way down the slope.
     fn learn(&mut self, user: usize) -> bool {
-        let curvature = self.secants.iter().map(|secant| secant.y.norm_l2()).fold(0.0, f64::max);
+        let curvature = self.secants.iter().fold(0.0f64, |before, secant| (0.9 * before).max(secant.y.norm_l2()));
         if curvature == 0.0 {
             let answer = &self.answers[self.answers.len() - 1];
             self.x = &self.x - scaled(1e-4 * self.unit() / answer.g.norm_l2(), &answer.g);
@@ -245,7 +245,9 @@ impl Naive {
         };
         let longer = mean_first(&|_| true) / mean_first(&|user| self.last_secant(user).is_some());
         let begins = self.mean_smoothness == 0.0;
-        self.mean_smoothness = 4.0 * curvature * longer.sqrt().clamp(1.0, 10.0);
+        let all_asked = self.firsts.len() == self.sizes.len();
+        let margin = if all_asked { 1.0 + 3.0 / self.secants.len() as f64 } else { 4.0 };
+        self.mean_smoothness = margin * curvature * longer.sqrt().clamp(1.0, 10.0);
         if begins {
             self.begin(user);
         }
