@@ -7,8 +7,9 @@ use crate::names::Interner;
 
 /// A column with more levels than this is hardly meant as one.
 const MOST_LEVELS: usize = 1000;
-/// One with more different numbers than this, and ten for each value that is none, is hardly meant to have levels.
-const MOST_NUMBERS: usize = 10;
+/// One with more different numbers than this, and something else in at most a twentieth of its rows, is hardly meant to have
+/// levels.
+const MOST_NUMBERS: usize = 25;
 
 /// Which column of the file is what.
 pub(super) struct Roles {
@@ -181,12 +182,18 @@ impl Draft {
             return Ok(Values::Numbers(self.numbers));
         };
         let names = self.names.into_names();
-        let number = |name: &String| name.parse::<f64>().ok();
-        let numbers = names.iter().filter_map(number).filter(|number| number.is_finite()).count();
-        let infinite = names.iter().filter_map(number).count() == names.len();
-        if infinite || numbers > MOST_NUMBERS.max(10 * (names.len() - numbers)) {
-            let column = table.names[self.position].clone();
-            return Err(CsvError::AlmostNumeric { column, numbers, line, value });
+        let column = || table.names[self.position].clone();
+        if names.iter().all(|name| name.replacen(',', ".", 1).parse::<f64>().is_ok()) && value.contains(',') {
+            return Err(CsvError::DecimalCommas { column: column(), line, value });
+        }
+        let is_finite = |name: &String| name.parse().is_ok_and(|number: f64| number.is_finite());
+        let finite: Vec<bool> = names.iter().map(is_finite).collect();
+        let numbers = finite.iter().filter(|finite| **finite).count();
+        let others = self.levels.iter().filter(|level| !finite[**level as usize]).count();
+        // Numbers all of them, though not finite ones.
+        let all_numbers = names.iter().all(|name| name.parse::<f64>().is_ok());
+        if all_numbers || (numbers > MOST_NUMBERS && 20 * others <= self.levels.len()) {
+            return Err(CsvError::AlmostNumeric { column: column(), numbers, line, value });
         }
         Ok(Values::Levels(self.levels, names))
     }

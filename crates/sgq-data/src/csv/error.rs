@@ -55,6 +55,10 @@ pub enum CsvError {
     )]
     AlmostNumeric { column: String, numbers: usize, line: usize, value: String },
     #[error(
+        "column {column:?} has decimal commas (line {line}: {value:?}): write its numbers with points, or leave the column out"
+    )]
+    DecimalCommas { column: String, line: usize, value: String },
+    #[error(
         "column {column:?} cannot be standardised: its numbers are too large, too small or too close to each other; rescale them"
     )]
     OutOfRange { column: String },

@@ -68,7 +68,8 @@ impl Scale {
         }
         if let (true, Some(secant)) = (now.fresh, &now.secant) {
             let curvature = kernel::norm(&secant.change);
-            self.steepest = (KEPT * self.steepest).max(curvature);
+            let kept = if all_asked { KEPT } else { 1.0 };
+            self.steepest = (kept * self.steepest).max(curvature);
             if curvature > 0.0 {
                 self.secants += 1.0;
             } else {

@@ -18,6 +18,7 @@ struct Secant {
     user: usize,
     u: Vector,
     y: Vector,
+    all_asked: bool,
 }
 
 /// `K`, `a`, `m`, `S_xx`, `S_gx` and `S_gg`.
@@ -232,7 +233,9 @@ impl Naive {
 
     /// What the answers say of `L`; false if nothing, and the next question is a little way down the slope.
     fn learn(&mut self, user: usize) -> bool {
-        let curvature = self.secants.iter().fold(0.0f64, |before, secant| (0.9 * before).max(secant.y.norm_l2()));
+        let kept = |secant: &Secant| if secant.all_asked { 0.9 } else { 1.0 };
+        let curvature =
+            self.secants.iter().fold(0.0f64, |before, secant| (kept(secant) * before).max(secant.y.norm_l2()));
         if curvature == 0.0 {
             let answer = &self.answers[self.answers.len() - 1];
             self.x = &self.x - scaled(1e-4 * self.unit() / answer.g.norm_l2(), &answer.g);
@@ -245,8 +248,7 @@ impl Naive {
         };
         let longer = mean_first(&|_| true) / mean_first(&|user| self.last_secant(user).is_some());
         let begins = self.mean_smoothness == 0.0;
-        let all_asked = self.firsts.len() == self.sizes.len();
-        let margin = if all_asked { 1.0 + 3.0 / self.secants.len() as f64 } else { 4.0 };
+        let margin = if self.all_asked() { 1.0 + 3.0 / self.secants.len() as f64 } else { 4.0 };
         self.mean_smoothness = margin * curvature * longer.sqrt().clamp(1.0, 10.0);
         if begins {
             self.begin(user);
@@ -275,6 +277,10 @@ impl Naive {
     /// Whether there is no `L` yet, and the only user is asked again.
     pub fn probes(&self) -> bool {
         self.mean_smoothness == 0.0 && !self.answers.is_empty()
+    }
+
+    fn all_asked(&self) -> bool {
+        self.last_answers().len() == self.sizes.len()
     }
 
     pub fn is_smoothness_known(&self) -> bool {
@@ -326,7 +332,8 @@ impl Naive {
             [.., last] => {
                 let way = &self.x - &last.x;
                 let length = way.norm_l2();
-                let secant = Secant { user, u: scaled(1.0 / length, &way), y: scaled(1.0 / length, &(&g - &last.g)) };
+                let (u, y) = (scaled(1.0 / length, &way), scaled(1.0 / length, &(&g - &last.g)));
+                let secant = Secant { user, u, y, all_asked: self.all_asked() };
                 if before.len() == 1 && self.probed != Some(user) {
                     self.first_moves *= Scale((self.in_first_moves - 1.0) / self.in_first_moves);
                     self.in_first_moves -= 1.0;
@@ -566,8 +573,7 @@ impl Naive {
     /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked;
     /// none before that.
     pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
-        let all_asked = self.last_answers().len() == self.sizes.len();
-        all_asked.then(|| self.scores_far(point, costs))
+        self.all_asked().then(|| self.scores_far(point, costs))
     }
 
     /// How far off everybody's answer may be.
