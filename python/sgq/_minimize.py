@@ -60,9 +60,9 @@ def minimize(
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
     `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
     the session after every answer; a true value ends the run. Without a method it is `frugal`, which has no step size
-    and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more, most of all
-    for counts. All other settings are those of `Session`. Without a budget there are 500 queries, or 10 for each user if
-    that is more.
+    and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
+    and half of them for counts. All other settings are those of `Session`. Without a budget there are 500 queries, or 10
+    for each user if that is more.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
     included, with the session as its attribute `session`. Give that as `session=` to go on from there: it keeps its own
