@@ -8,7 +8,8 @@ use crate::{Smoothness, kernel};
 /// Where no `L_i` are known, their mean is taken for so many times the largest curvature seen, until everybody was asked and
 /// more is seen of it: three times too much costs few queries then, three times too little many.
 const MARGIN: f64 = 4.0;
-/// What each secant leaves of the largest curvature before: where it falls on the way, steps may become longer.
+/// What each secant leaves of the largest curvature before, once everybody was asked: where curvature falls on the way, steps
+/// may become longer.
 const KEPT: f64 = 0.9;
 /// How many times more, at most, where others have longer answers: somebody near its own optimum says little of them.
 const MOST_LONGER: f64 = 10.0;
