@@ -140,8 +140,12 @@ impl Belief for Model {
         self.trust.look(point, gradient);
         let length = kernel::norm(gradient) / self.sizes[user];
         let longest = || self.answers.longest(&self.sizes);
-        if !self.fallen_back() && !self.trust.believes(user, length, longest) {
-            self.set_aside(user, point, length);
+        if !self.safeguard.fallen_back()
+            && let Some(part) = self.trust.set_aside(user, point, length, longest)
+        {
+            // Asked again on the way back to where this user was last believed, or to the start.
+            let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);
+            self.next = point.iter().zip(back).map(|(x, back)| back + part * (x - back)).collect();
             return;
         }
         if self.trust.has_moved() {
@@ -260,15 +264,6 @@ impl Model {
     /// A user's last gradient, and the mean of everybody's.
     pub fn table(&self, user: usize) -> Option<(&[f64], &[f64])> {
         Some((&self.answers.get(user)?.gradient, self.answers.mean_gradient()))
-    }
-
-    /// Does not believe an answer: its user is asked again, on the way back to where it was last believed, or to the start.
-    fn set_aside(&mut self, user: usize, point: &[f64], length: f64) {
-        // More than three, or infinite.
-        let times_longer = length / self.answers.longest(&self.sizes);
-        let part = self.trust.set_aside(user, point, length, times_longer);
-        let back = self.answers.get(user).map_or(&self.start, |answer| &answer.point);
-        self.next = point.iter().zip(back).map(|(x, back)| back + part * (x - back)).collect();
     }
 
     /// Takes an answer into the sums.

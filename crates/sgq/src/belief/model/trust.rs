@@ -76,30 +76,30 @@ impl Trust {
         self.uphill = along.sum::<f64>() > 0.0;
     }
 
-    /// Whether an answer of this length is to be believed, where the longest held has that one.
-    pub fn believes(&mut self, user: usize, length: f64, longest: impl FnOnce() -> f64) -> bool {
+    /// Whether an answer of this length is set aside, where the longest held has that one: what part of the way to keep, half
+    /// or less where the answer is so long that only something like an exponential explains it. None where it is believed.
+    pub fn set_aside(&mut self, user: usize, point: &[f64], length: f64, longest: impl FnOnce() -> f64) -> Option<f64> {
         let as_long = |before: &SetAside| before.user == user && length > AS_LONG * before.length;
         if let Some(before) = self.set_aside.filter(as_long) {
             // It was not the way that made the last answer so long.
             self.reach = before.reach_before;
-            return true;
+            return None;
         }
-        let times = self.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
         // Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
-        !(self.uphill && times < OFTEN && length > FAR_OFF * longest())
-    }
-
-    /// Sets an answer aside that is so many times longer than the longest held. Says what part of the way to keep: half, less
-    /// where the answer is so long that only something like an exponential explains it.
-    pub fn set_aside(&mut self, user: usize, point: &[f64], length: f64, times_longer: f64) -> f64 {
-        match self.times.iter_mut().find(|(who, _)| *who == user) {
-            Some((_, times)) => *times += 1,
+        let times_longer = if self.uphill { length / longest() } else { 0.0 };
+        let place = self.times.iter().position(|(who, _)| *who == user);
+        let times = place.map_or(0, |place| self.times[place].1);
+        if times >= OFTEN || times_longer.is_nan() || times_longer <= FAR_OFF {
+            return None;
+        }
+        match place {
+            Some(place) => self.times[place].1 += 1,
             None => self.times.push((user, 1)),
         }
         self.set_aside = Some(SetAside { user, length, reach_before: self.reach });
         let part = (FAIRLY_LONG.ln() / times_longer.ln()).clamp(0.02, 0.5);
         self.reach = Some(Reach { length: part * kernel::distance(point, &self.anchor), growth: REACH_GROWTH });
-        part
+        Some(part)
     }
 
     /// A good answer.
