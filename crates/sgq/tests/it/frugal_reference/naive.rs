@@ -1,9 +1,11 @@
 //! Frugal as docs/frugal.md has it, one function an equation: all sums anew with each answer, over lists of what was answered.
 
-use faer::{Col, Mat, Scale, Side};
+mod algebra;
+mod learning;
 
-type Vector = Col<f64>;
-type Matrix = Mat<f64>;
+use faer::{Col, Mat, Scale};
+
+use algebra::{Matrix, Vector, compose, dot, eigen, identity, outer, scaled, scaled_matrix, trace};
 
 /// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
 struct Answer {
@@ -229,54 +231,6 @@ impl Naive {
         self.shared = curvature.shared.clone();
         self.go(&spread, &curvature, &mean);
         self.point()
-    }
-
-    /// What the answers say of `L`; false if nothing, and the next question is a little way down the slope.
-    fn learn(&mut self, user: usize) -> bool {
-        let kept = |secant: &Secant| if secant.all_asked { 0.9 } else { 1.0 };
-        let curvature =
-            self.secants.iter().fold(0.0f64, |before, secant| (kept(secant) * before).max(secant.y.norm_l2()));
-        if curvature == 0.0 {
-            let answer = &self.answers[self.answers.len() - 1];
-            self.x = &self.x - scaled(1e-4 * self.unit() / answer.g.norm_l2(), &answer.g);
-            return false;
-        }
-        let mean_first = |among: &dyn Fn(usize) -> bool| {
-            let lengths: Vec<f64> =
-                self.firsts.iter().filter(|(user, _)| among(*user)).map(|(_, length)| *length).collect();
-            lengths.iter().sum::<f64>() / lengths.len() as f64
-        };
-        let longer = mean_first(&|_| true) / mean_first(&|user| self.last_secant(user).is_some());
-        let begins = self.mean_smoothness == 0.0;
-        let margin = if self.all_asked() { 1.0 + 3.0 / self.secants.len() as f64 } else { 4.0 };
-        self.mean_smoothness = margin * curvature * longer.sqrt().clamp(1.0, 10.0);
-        if begins {
-            self.begin(user);
-        }
-        true
-    }
-
-    /// `1 + ‖x_0‖`.
-    fn unit(&self) -> f64 {
-        1.0 + self.start.iter().zip(self.first_point.iter()).map(|(x, first)| (x + first).powi(2)).sum::<f64>().sqrt()
-    }
-
-    /// The sums begin with the second answer of the only user.
-    fn begin(&mut self, user: usize) {
-        self.start = self.point();
-        self.first_point = scaled(-1.0, &self.x);
-        self.x = Col::zeros(self.dim());
-        self.answers.remove(0);
-        self.answers[0].x = self.x.clone();
-        self.in_first_moves = 1.0;
-        self.probed = Some(user);
-        self.typical = prior_curvature(self.parameters, self.mean_smoothness);
-        self.shared = identity(self.dim(), self.typical);
-    }
-
-    /// Whether there is no `L` yet, and the only user is asked again.
-    pub fn probes(&self) -> bool {
-        self.mean_smoothness == 0.0 && !self.answers.is_empty()
     }
 
     fn all_asked(&self) -> bool {
@@ -618,51 +572,4 @@ const ANYWHERE: Reach = Reach { length: f64::INFINITY, growth: 1.0 };
 /// `β₀`.
 fn prior_curvature(dim: usize, mean_smoothness: f64) -> f64 {
     (2.0 / (2.0 + dim as f64)).max(0.25) * mean_smoothness
-}
-
-fn dot(a: &Vector, b: &Vector) -> f64 {
-    a.transpose() * b
-}
-
-fn scaled(c: f64, a: &Vector) -> Vector {
-    Scale(c) * a
-}
-
-fn scaled_matrix(c: f64, a: &Matrix) -> Matrix {
-    Scale(c) * a
-}
-
-/// `c a bᵀ`.
-fn outer(c: f64, a: &Vector, b: &Vector) -> Matrix {
-    Mat::from_fn(a.nrows(), b.nrows(), |row, column| c * a[row] * b[column])
-}
-
-/// `c I`.
-fn identity(dim: usize, c: f64) -> Matrix {
-    compose(&Mat::identity(dim, dim), std::iter::repeat_n(c, dim))
-}
-
-fn trace(a: &Matrix) -> f64 {
-    (0..a.nrows()).map(|row| a[(row, row)]).sum()
-}
-
-/// Eigenvalues, the smallest first, and eigenvectors, of the symmetric part; the axes where all eigenvalues are equal.
-fn eigen(a: &Matrix) -> (Vec<f64>, Matrix) {
-    let dim = a.nrows();
-    let symmetric = Mat::from_fn(dim, dim, |row, column| 0.5 * (a[(row, column)] + a[(column, row)]));
-    let mean = trace(&symmetric) / dim as f64;
-    if (&symmetric - identity(dim, mean)).norm_max() <= 1e-13 * mean.abs() {
-        return (vec![mean; dim], Mat::identity(dim, dim));
-    }
-    let eigen = symmetric.self_adjoint_eigen(Side::Lower).unwrap();
-    (eigen.S().column_vector().iter().copied().collect(), eigen.U().to_owned())
-}
-
-/// `V diag(values) Vᵀ`.
-fn compose(vectors: &Matrix, values: impl Iterator<Item = f64>) -> Matrix {
-    let values: Vec<f64> = values.collect();
-    let dim = vectors.nrows();
-    Mat::from_fn(dim, dim, |row, column| {
-        (0..values.len()).map(|k| vectors[(row, k)] * values[k] * vectors[(column, k)]).sum()
-    })
 }
