@@ -108,14 +108,14 @@ impl Options {
 
     /// The competitor, tuned, and then every method with its default.
     fn contestants(&self) -> Result<Vec<Contestant>, RandomBenchError> {
-        let contestant = |name: &String, recipe, tuning| {
+        let contestant = |name, recipe, tuning| {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
-            Contestant { method: NamedMethod { name: name.clone(), recipe, step_size }, tuning }
+            Contestant { method: NamedMethod { name, recipe, step_size }, tuning }
         };
-        let mut all = vec![contestant(&self.against, recipe(&self.against)?, Tuned::Tuned)];
+        let mut all = vec![contestant(self.against.clone(), recipe(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {
-            all.push(contestant(&self.label(name), self.recipe(name)?, Tuned::Untuned));
+            all.push(contestant(self.label(name), self.recipe(name)?, Tuned::Untuned));
         }
         Ok(all)
     }

@@ -186,13 +186,12 @@ impl Draft {
         if names.iter().all(|name| name.replacen(',', ".", 1).parse::<f64>().is_ok()) && value.contains(',') {
             return Err(CsvError::DecimalCommas { column: column(), line, value });
         }
-        let is_finite = |name: &String| name.parse().is_ok_and(|number: f64| number.is_finite());
-        let finite: Vec<bool> = names.iter().map(is_finite).collect();
-        let numbers = finite.iter().filter(|finite| **finite).count();
-        let others = self.levels.iter().filter(|level| !finite[**level as usize]).count();
-        // Numbers all of them, though not finite ones.
-        let all_numbers = names.iter().all(|name| name.parse::<f64>().is_ok());
-        if all_numbers || (numbers > MOST_NUMBERS && 20 * others <= self.levels.len()) {
+        let parsed: Vec<Option<f64>> = names.iter().map(|name| name.parse().ok()).collect();
+        let is_finite = |number: &Option<f64>| number.is_some_and(f64::is_finite);
+        let numbers = parsed.iter().filter(|number| is_finite(number)).count();
+        let others = self.levels.iter().filter(|level| !is_finite(&parsed[**level as usize])).count();
+        // Numbers all of them, though not finite ones; or all but a few.
+        if parsed.iter().all(Option::is_some) || (numbers > MOST_NUMBERS && 20 * others <= self.levels.len()) {
             return Err(CsvError::AlmostNumeric { column: column(), numbers, line, value });
         }
         Ok(Values::Levels(self.levels, names))
