@@ -1,5 +1,6 @@
 //! A model of all users: shared curvature, each one's own difference from it, and how sure of that one can be.
 
+mod alignment;
 mod answers;
 mod basis;
 mod curvature;
@@ -16,12 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Belief;
 use crate::{SettingsError, Smoothness, Storage, kernel};
+use alignment::Alignment;
 use answers::{Answer, Answers};
 pub use curvature::Curvature;
 use dense::Dense;
 use low_rank::LowRank;
 use safeguard::Safeguard;
 use scale::Scale;
+use secants::Secant;
 use trust::Trust;
 
 /// Beyond this many parameters curvature is a matrix in a few directions only, or it would cost too much at every step.
@@ -43,6 +46,8 @@ pub struct Model {
     /// Where the first answer was taken.
     start: Vec<f64>,
     plan: Option<Plan>,
+    /// Users' own curvature along their own gradients.
+    alignment: Alignment,
     /// `μ`: curvature counts so many times as much as is seen of it.
     caution: f64,
     /// The length of the longest first answer, sizes taken out.
@@ -83,6 +88,14 @@ impl Plan {
         match self {
             Self::Dense(plan) => plan.take(change),
             Self::LowRank(plan) => plan.take(change),
+        }
+    }
+
+    /// `B u`.
+    fn shared(&self, direction: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Dense(plan) => plan.shared(direction),
+            Self::LowRank(plan) => plan.shared(direction),
         }
     }
 }
@@ -282,12 +295,19 @@ impl Model {
         self.scale.see(now, before.as_deref(), self.answers.all_asked());
         let users = self.sizes.len();
         match &mut self.plan {
-            Some(plan) => plan.take(&Change { user, size, before: before.as_deref(), now, users }),
+            Some(plan) => {
+                let most = self.scale.mean * users as f64 / self.square_sizes;
+                let news = now.news().zip(before.as_deref()).map(|(secant, before)| {
+                    let user = alignment::User { user, before, answers: &self.answers, sizes: &self.sizes };
+                    self.alignment.learn(user, secant, &plan.shared(&secant.direction), most, secants_kept(users))
+                });
+                plan.take(&Change { user, size, before: before.as_deref(), now, news: news.as_ref(), users });
+            }
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => {
                 let mut plan = Plan::new(users, point.len(), self.scale.mean);
                 for (user, now) in self.answers.iter() {
-                    plan.take(&Change { user, size: self.sizes[user], before: None, now, users });
+                    plan.take(&Change { user, size: self.sizes[user], before: None, now, news: now.news(), users });
                 }
                 self.plan = Some(plan);
             }
@@ -308,6 +328,7 @@ impl Model {
             square_sizes: self.square_sizes,
             scale: self.scale.mean,
             caution: self.caution,
+            aligned: self.alignment.strength(),
             point,
         };
         let thought = match plan {
@@ -349,14 +370,14 @@ struct Change<'a> {
     size: f64,
     before: Option<&'a Answer>,
     now: &'a Answer,
+    /// A new secant, without what the user's own curvature along its gradient explains of it.
+    news: Option<&'a Secant>,
     users: usize,
 }
 
-impl Change<'_> {
-    /// What is kept of all secants where a new one comes.
-    fn secants_kept(&self) -> f64 {
-        1.0 - 1.0 / (2.0 * self.users as f64).max(20.0)
-    }
+/// What is kept of all secants where a new one comes.
+fn secants_kept(users: usize) -> f64 {
+    1.0 - 1.0 / (2.0 * users as f64).max(20.0)
 }
 
 /// What a plan looks at.
@@ -367,6 +388,8 @@ struct View<'a> {
     square_sizes: f64,
     scale: f64,
     caution: f64,
+    /// `η`.
+    aligned: f64,
     point: &'a [f64],
 }
 
@@ -382,7 +405,7 @@ impl View<'_> {
 
 /// `β₀`: the curvature that is expected in a typical direction.
 fn expected_curvature(dim: usize, scale: f64) -> f64 {
-    (0.25f64).max(2.0 / (2.0 + dim as f64)) * scale
+    (0.1f64).max(2.0 / (2.0 + dim as f64)) * scale
 }
 
 /// What counts as far, where nothing is known.

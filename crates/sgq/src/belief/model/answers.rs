@@ -139,6 +139,11 @@ impl Answer {
         secant && (self.point.len(), self.gradient.len()) == (dim, dim)
     }
 
+    /// The secant, where it is new.
+    pub fn news(&self) -> Option<&Secant> {
+        self.secant.as_ref().filter(|_| self.fresh)
+    }
+
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
         self.point.push(0.0);

@@ -8,6 +8,7 @@ use super::{
     expected_curvature,
     outside::Traces,
     secants::{SecantSums, residual},
+    secants_kept,
 };
 use crate::{kernel, matrix::Square};
 
@@ -200,12 +201,11 @@ impl Dense {
             }
         }
         self.account(size, size, &now.point, &now.gradient);
-        let Some(secant) = &now.secant else {
-            return;
-        };
-        self.own.add(size, secant);
-        if now.fresh {
-            self.secants.forget(change.secants_kept());
+        if let Some(secant) = &now.secant {
+            self.own.add(size, secant);
+        }
+        if let Some(secant) = change.news {
+            self.secants.forget(secants_kept(change.users));
             self.secants.add(1.0, secant);
         }
     }

@@ -63,15 +63,19 @@ impl LowRank {
         let gradient = self.basis.coordinates(&now.gradient);
         let secant = match (&now.secant, before.as_deref().and_then(|before| before.secant.clone())) {
             (Some(_), Some(old)) if !now.fresh => Some(old),
-            (Some(secant), _) => Some(Secant {
-                direction: self.basis.coordinates(&secant.direction),
-                change: self.basis.coordinates(&secant.change),
-            }),
+            (Some(secant), _) => Some(self.inside_of(secant)),
             (None, _) => None,
         };
+        let news = change.news.map(|secant| self.inside_of(secant));
         let now = Answer { point, gradient, secant, ..*now };
-        self.inside.take(&Change { user, size, before: before.as_deref(), now: &now, users });
+        self.inside.take(&Change { user, size, before: before.as_deref(), now: &now, news: news.as_ref(), users });
         self.held[user] = Some(Box::new(now));
+    }
+
+    /// A secant in coordinates.
+    fn inside_of(&self, secant: &Secant) -> Secant {
+        let Secant { direction, change } = secant;
+        Secant { direction: self.basis.coordinates(direction), change: self.basis.coordinates(change) }
     }
 
     /// One more direction, if a vector has any part outside and there is room.
@@ -117,7 +121,7 @@ impl LowRank {
     }
 
     /// `B u`.
-    fn shared(&self, directions: &[f64]) -> Vec<f64> {
+    pub fn shared(&self, directions: &[f64]) -> Vec<f64> {
         let outside = self.outside.typical();
         let mut image: Vec<f64> = directions.iter().map(|value| outside * value).collect();
         let inside = self.basis.coordinates(directions);

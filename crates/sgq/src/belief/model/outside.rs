@@ -8,6 +8,7 @@ use super::{
     estimate::{certain_gain, part_of_the_way},
     expected_curvature,
     secants::Secant,
+    secants_kept,
 };
 use crate::kernel;
 
@@ -126,12 +127,11 @@ impl Outside {
             }
         }
         self.account(size, size, &now.point, &now.gradient);
-        let Some(secant) = &now.secant else {
-            return;
-        };
-        self.own.add(size, secant);
-        if now.fresh {
-            let keep = change.secants_kept();
+        if let Some(secant) = &now.secant {
+            self.own.add(size, secant);
+        }
+        if let Some(secant) = change.news {
+            let keep = secants_kept(change.users);
             self.secants.scale(keep);
             self.secants.add(1.0, secant);
             self.count = keep * self.count + 1.0;

@@ -36,8 +36,13 @@ impl Secant {
 
     /// How far it is along the direction from one point to another.
     pub fn along(&self, from: &[f64], to: &[f64]) -> f64 {
-        self.direction.iter().zip(from).zip(to).map(|((u, from), to)| u * (to - from)).sum()
+        along(&self.direction, from, to)
     }
+}
+
+/// `vᵀ(to − from)`.
+pub(super) fn along(v: &[f64], from: &[f64], to: &[f64]) -> f64 {
+    v.iter().zip(from).zip(to).map(|((v, from), to)| v * (to - from)).sum()
 }
 
 /// Sums over secants: `Q = Σ u uᵀ`, `Y = Σ y uᵀ`, `Σ y yᵀ`, and how many.

@@ -1,6 +1,7 @@
 //! Frugal as docs/frugal.md has it, one function an equation: all sums anew with each answer, over lists of what was answered.
 
 mod algebra;
+mod alignment;
 mod learning;
 
 use faer::{Col, Mat, Scale};
@@ -20,7 +21,16 @@ struct Secant {
     user: usize,
     u: Vector,
     y: Vector,
+    /// What is said of `η`, and `y` without what it explains.
+    of_eta: Option<OfEta>,
+    rest: Vector,
     all_asked: bool,
+}
+
+/// `Δ u` and `y − B u`.
+struct OfEta {
+    expected: Vector,
+    left: Vector,
 }
 
 /// `K`, `a`, `m`, `S_xx`, `S_gx` and `S_gg`.
@@ -166,7 +176,10 @@ impl Naive {
         let dim = self.dim();
         let longer = |vector: &mut Vector| vector.resize_with(dim + 1, |_| 0.0);
         self.answers.iter_mut().for_each(|answer| [&mut answer.x, &mut answer.g].into_iter().for_each(longer));
-        self.secants.iter_mut().for_each(|secant| [&mut secant.u, &mut secant.y].into_iter().for_each(longer));
+        for secant in &mut self.secants {
+            [&mut secant.u, &mut secant.y, &mut secant.rest].into_iter().for_each(longer);
+            secant.of_eta.iter_mut().flat_map(|of| [&mut of.expected, &mut of.left]).for_each(longer);
+        }
         self.anchor.as_mut().map(longer);
         longer(&mut self.x);
         longer(&mut self.first_point);
@@ -220,9 +233,14 @@ impl Naive {
             };
         }
         self.be_cautious(user, &g);
-        self.record(user, g);
+        let has_model = self.mean_smoothness > 0.0;
+        let last = self.answers.iter().rfind(|answer| answer.user == user).map(|answer| answer.g.clone());
+        let has_secant = self.record(user, g);
         if !self.is_known && !self.learn(user) {
             return self.point();
+        }
+        if let (Some(last), true, true) = (last, has_model, has_secant) {
+            self.align(user, &last);
         }
         let spread = self.spread();
         let curvature = self.curvature(&spread);
@@ -275,7 +293,9 @@ impl Naive {
         self.firsts.iter().map(|(_, length)| *length).fold(0.0, f64::max)
     }
 
-    fn record(&mut self, user: usize, g: Vector) {
+    /// Takes an answer down; says whether it makes a new secant.
+    fn record(&mut self, user: usize, g: Vector) -> bool {
+        let secants = self.secants.len();
         let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
         match before.as_slice() {
             [] => {
@@ -287,7 +307,7 @@ impl Naive {
                 let way = &self.x - &last.x;
                 let length = way.norm_l2();
                 let (u, y) = (scaled(1.0 / length, &way), scaled(1.0 / length, &(&g - &last.g)));
-                let secant = Secant { user, u, y, all_asked: self.all_asked() };
+                let secant = Secant { user, u, rest: y.clone(), y, of_eta: None, all_asked: self.all_asked() };
                 if before.len() == 1 && self.probed != Some(user) {
                     self.first_moves *= Scale((self.in_first_moves - 1.0) / self.in_first_moves);
                     self.in_first_moves -= 1.0;
@@ -299,6 +319,7 @@ impl Naive {
         }
         let time = self.answers.last().map_or(0, |answer| answer.time + 1);
         self.answers.push(Answer { user, x: self.x.clone(), g, time });
+        self.secants.len() > secants
     }
 
     fn sums(&self) -> Sums {
@@ -325,15 +346,19 @@ impl Naive {
     fn secant_sums(&self) -> SecantSums {
         let zero = || Mat::zeros(self.dim(), self.dim());
         let mut sums = SecantSums { q: zero(), y: zero(), z: zero(), number: 0.0 };
-        let kept = 1.0 - 1.0 / (2.0 * self.sizes.len() as f64).max(20.0);
         for (age, secant) in self.secants.iter().rev().enumerate() {
-            let weight = kept.powi(age as i32);
+            let weight = self.kept().powi(age as i32);
             sums.q += outer(weight, &secant.u, &secant.u);
-            sums.y += outer(weight, &secant.y, &secant.u);
-            sums.z += outer(weight, &secant.y, &secant.y);
+            sums.y += outer(weight, &secant.rest, &secant.u);
+            sums.z += outer(weight, &secant.rest, &secant.rest);
             sums.number += weight;
         }
         sums
+    }
+
+    /// What is kept of all secants with each new one.
+    fn kept(&self) -> f64 {
+        1.0 - 1.0 / (2.0 * self.sizes.len() as f64).max(20.0)
     }
 
     /// `R`, for a `B`.
@@ -407,10 +432,16 @@ impl Naive {
         Curvature { typical, shared: t * h * t, values: within, vectors }
     }
 
-    /// `(y_i − B u_i) u_iᵀ (x − x_i)`: what a user's own curvature adds on the way.
-    fn own_change(&self, user: usize, b: &Matrix, way: &Vector) -> Vector {
-        self.last_secant(user)
-            .map_or_else(|| Col::zeros(self.dim()), |secant| scaled(dot(&secant.u, way), &(&secant.y - b * &secant.u)))
+    /// What a user's own curvature adds on the way: `(y_i − B u_i) u_iᵀ (x − x_i)` along its secant, `D_i` off it.
+    fn own_change(&self, answer: &Answer, b: &Matrix, way: &Vector) -> Vector {
+        let d = self.own_curvature(answer);
+        match self.last_secant(answer.user) {
+            None => d * way,
+            Some(Secant { u, y, .. }) => {
+                let along = dot(u, way);
+                scaled(along, &(y - b * u)) + d * (way - scaled(along, u))
+            }
+        }
     }
 
     /// `r_i²`.
@@ -446,7 +477,7 @@ impl Naive {
         let mut gradient = Col::zeros(self.dim());
         for (answer, weight) in answers.iter().zip(&weights) {
             let way = &at - &answer.x;
-            let (shared, own) = (b * &way, self.own_change(answer.user, b, &way));
+            let (shared, own) = (b * &way, self.own_change(answer, b, &way));
             gradient += scaled(weight / total, &(&answer.g + shared + own));
         }
 
@@ -571,5 +602,5 @@ const ANYWHERE: Reach = Reach { length: f64::INFINITY, growth: 1.0 };
 
 /// `β₀`.
 fn prior_curvature(dim: usize, mean_smoothness: f64) -> f64 {
-    (2.0 / (2.0 + dim as f64)).max(0.25) * mean_smoothness
+    (2.0 / (2.0 + dim as f64)).max(0.1) * mean_smoothness
 }
