@@ -138,6 +138,8 @@ impl Belief for Model {
             && per_parameter
             && self.trust.fits(users, dim)
             && self.scale.mean >= 0.0
+            && self.square_sizes > 0.0
+            && self.alignment.fits()
             && self.answers.fit(users, dim);
         if fits { Ok(()) } else { Err(SettingsError::Other("the model is not that of its session".into())) }
     }
@@ -296,10 +298,12 @@ impl Model {
         let users = self.sizes.len();
         match &mut self.plan {
             Some(plan) => {
-                let most = self.scale.mean * users as f64 / self.square_sizes;
+                let most = steepest(&self.scale, &self.sizes, self.square_sizes);
                 let news = now.news().zip(before.as_deref()).map(|(secant, before)| {
-                    let user = alignment::User { user, before, answers: &self.answers, sizes: &self.sizes };
-                    self.alignment.learn(user, secant, &plan.shared(&secant.direction), most, secants_kept(users))
+                    let expected = alignment::expected(size, before, &self.answers, &self.sizes, &secant.direction);
+                    let shared = plan.shared(&secant.direction);
+                    self.alignment.learn(secant, &expected, &shared, secants_kept(users));
+                    secant.without(self.alignment.strength(point.len(), most), &expected)
                 });
                 plan.take(&Change { user, size, before: before.as_deref(), now, news: news.as_ref(), users });
             }
@@ -328,7 +332,7 @@ impl Model {
             square_sizes: self.square_sizes,
             scale: self.scale.mean,
             caution: self.caution,
-            aligned: self.alignment.strength(),
+            aligned: self.alignment.strength(point.len(), steepest(&self.scale, &self.sizes, self.square_sizes)),
             point,
         };
         let thought = match plan {
@@ -370,7 +374,8 @@ struct Change<'a> {
     size: f64,
     before: Option<&'a Answer>,
     now: &'a Answer,
-    /// A new secant, without what the user's own curvature along its gradient explains of it.
+    /// A new secant, without what the user's own curvature along its gradient explains of it (all of it, if there was no
+    /// model before).
     news: Option<&'a Secant>,
     users: usize,
 }
@@ -401,6 +406,11 @@ impl View<'_> {
         let boldness = 0.1 * dim / (dim + 20.0) * (self.answers.count() as f64 - 1.0);
         self.scale * (0.002f64).max(0.2 / (1.0 + secants + boldness))
     }
+}
+
+/// `L n / Σ s_i²`: no user bends more along its own gradient, for each unit of its size.
+fn steepest(scale: &Scale, sizes: &[f64], square_sizes: f64) -> f64 {
+    scale.mean * sizes.len() as f64 / square_sizes
 }
 
 /// `β₀`: the curvature that is expected in a typical direction.

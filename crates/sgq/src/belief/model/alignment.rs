@@ -8,16 +8,14 @@ use super::{
 };
 use crate::kernel;
 
-/// The belief, held before any secant is seen, that there is no such curvature counts as much as so many of them, and one more
-/// along a direction that has nothing to do with the user's gradient.
+/// Before any secant is seen, `η` is believed to be zero. That counts as so many average secants, and as one more in a random
+/// direction.
 const DOUBT: f64 = 3.0;
 
 /// A user's rows make its gradient, and its curvature as well: where they are few, or alike, it bends most along its own
-/// gradient. `D_i = η Δ_i`, `Δ_i = s_i ĝ_iĝ_iᵀ − M`, where `M` is the mean of the first part; `η` is learned from secants.
+/// gradient. `D̂_i = η Δ_i`, `Δ_i = s_i g_i g_iᵀ / ‖g_i‖² − M`, where `M` makes the mean zero, and `η` is learned from secants.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Alignment {
-    /// `η`.
-    strength: f64,
     /// `Σ (Δu)ᵀ(y − Bu)`, `Σ ‖Δu‖²`, and how many, older ones less.
     seen: f64,
     looked: f64,
@@ -25,56 +23,56 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    pub fn strength(&self) -> f64 {
-        self.strength
+    pub fn fits(&self) -> bool {
+        self.seen.is_finite() && self.looked >= 0.0 && self.count >= 0.0
     }
 
-    /// Learns from a secant of a user whose answer was `before`, where `shared` is `B u` and curvature is at most `most`.
-    /// Returns the secant without what is so explained.
-    pub fn learn(&mut self, user: User<'_>, secant: &Secant, shared: &[f64], most: f64, keep: f64) -> Secant {
-        let mut expected = mean(user.answers, user.sizes, &secant.direction);
-        expected.iter_mut().for_each(|value| *value = -*value);
-        along(&mut expected, user.sizes[user.user], user.before, kernel::dot(&user.before.gradient, &secant.direction));
-        let left = secant.change.iter().zip(shared).zip(&expected);
-        let seen: f64 = left.map(|((change, shared), expected)| expected * (change - shared)).sum();
-        let looked = kernel::norm_squared(&expected);
-        if seen.is_finite() && looked.is_finite() {
-            self.seen = keep * self.seen + seen;
-            self.looked = keep * self.looked + looked;
-            self.count = keep * self.count + 1.0;
-            let doubted = self.looked * (1.0 + DOUBT / self.count) + 1.0 / expected.len() as f64;
-            self.strength = (self.seen / doubted).clamp(0.0, most);
+    /// `η`, at most `most`.
+    pub fn strength(&self, dim: usize, most: f64) -> f64 {
+        if self.count > 0.0 {
+            let doubted = self.looked * (1.0 + DOUBT / self.count) + 1.0 / dim as f64;
+            (self.seen / doubted).max(0.0).min(most)
+        } else {
+            0.0
         }
-        let mut rest = secant.clone();
-        kernel::add_scaled(&mut rest.change, -self.strength, &expected);
-        rest
+    }
+
+    /// Learns from a secant, of which `expected` is `Δu` and `shared` is `Bu`.
+    pub fn learn(&mut self, secant: &Secant, expected: &[f64], shared: &[f64], keep: f64) {
+        let left = secant.change.iter().zip(shared).zip(expected);
+        let seen: f64 = left.map(|((change, shared), expected)| expected * (change - shared)).sum();
+        let (seen, looked) = (keep * self.seen + seen, keep * self.looked + kernel::norm_squared(expected));
+        // Not past what numbers can hold.
+        if seen.is_finite() && looked.is_finite() {
+            *self = Self { seen, looked, count: keep * self.count + 1.0 };
+        }
     }
 }
 
-/// Whose secant it is.
-pub(super) struct User<'a> {
-    pub user: usize,
-    pub before: &'a Answer,
-    pub answers: &'a Answers,
-    pub sizes: &'a [f64],
+/// `Δ_i v` of a user of this size with this answer.
+pub(super) fn expected(size: f64, answer: &Answer, answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
+    let mut expected = mean_along(answers, sizes, v);
+    expected.iter_mut().for_each(|value| *value = -*value);
+    add_along(&mut expected, size, answer, kernel::dot(&answer.gradient, v));
+    expected
 }
 
-/// Adds `weight · ĝ ĝᵀv`, where `slope` is `gᵀv`.
-pub(super) fn along(sum: &mut [f64], weight: f64, answer: &Answer, slope: f64) {
-    let squared = answer.norm * answer.norm;
-    if squared > 0.0 {
-        kernel::add_scaled(sum, weight * slope / squared, &answer.gradient);
+/// Adds `weight · g gᵀv / ‖g‖²`, where `slope` is `gᵀv`; nothing where the gradient is zero, or past what numbers can hold.
+pub(super) fn add_along(sum: &mut [f64], weight: f64, answer: &Answer, slope: f64) {
+    let factor = weight * slope / (answer.norm * answer.norm);
+    if factor.is_finite() {
+        kernel::add_scaled(sum, factor, &answer.gradient);
     }
 }
 
 /// `M v`.
-pub(super) fn mean(answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
+pub(super) fn mean_along(answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; v.len()];
     let mut weight = 0.0;
     for (user, answer) in answers.iter() {
         let size = sizes[user];
         weight += size;
-        along(&mut sum, size * size, answer, kernel::dot(&answer.gradient, v));
+        add_along(&mut sum, size * size, answer, kernel::dot(&answer.gradient, v));
     }
     sum.iter_mut().for_each(|value| *value /= weight);
     sum

@@ -34,7 +34,7 @@ pub(super) struct Dense {
     points_squared: Square,
     mixed: Square,
     gradients_squared: Square,
-    /// All secants, older ones less.
+    /// All secants, older ones less, without what users' own gradients explain of them.
     secants: SecantSums,
     /// Each user's latest secant, weighted by its size.
     own: SecantSums,
@@ -351,7 +351,8 @@ impl Dense {
         if self.own.count <= 0.0 {
             return Some(Fit { metric, own_curvature: own_spread, bends, basis });
         }
-        // The mean over users of shared plus own curvature: a step by less would overshoot what the model itself predicts.
+        // The mean over users of shared curvature and that along secants: a step by less would overshoot what the model itself
+        // predicts.
         let mut own = self.own.changes.clone();
         own.add(-1.0, &self.curvature.times(&self.own.directions));
         own.add(1.0, &own.transposed());

@@ -40,23 +40,22 @@ impl Estimate {
         anchor.iter_mut().for_each(|value| *value /= total);
         let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
         for ((user, answer), weight) in view.answers.iter().zip(&weights) {
-            let way = answer.secant.as_ref().map(|secant| (secant, secant.along(&answer.point, &anchor)));
-            if let Some((secant, way)) = way {
+            let mut rest = along(&answer.gradient, &answer.point, &anchor);
+            if let Some(secant) = &answer.secant {
+                let way = secant.along(&answer.point, &anchor);
                 kernel::add_scaled(&mut along_changes, weight * way, &secant.change);
                 kernel::add_scaled(&mut along_directions, weight * way, &secant.direction);
+                rest -= way * kernel::dot(&answer.gradient, &secant.direction);
             }
             if view.aligned > 0.0 {
                 // On the rest of the way, off the secant, its own gradient says how it bends.
-                let whole = along(&answer.gradient, &answer.point, &anchor);
-                let rest =
-                    whole - way.map_or(0.0, |(secant, way)| way * kernel::dot(&answer.gradient, &secant.direction));
-                alignment::along(&mut along_changes, view.aligned * weight * view.sizes[user], answer, rest);
+                alignment::add_along(&mut along_changes, view.aligned * weight * view.sizes[user], answer, rest);
             }
         }
         let mut explained = shared(&along_directions);
         if view.aligned > 0.0 {
-            // The rests of all ways, weighted, come to the ways along the secants, backwards.
-            let mean = alignment::mean(view.answers, view.sizes, &along_directions);
+            // The weighted ways to the anchor come to zero, and so their rests to the ways along the secants, backwards.
+            let mean = alignment::mean_along(view.answers, view.sizes, &along_directions);
             kernel::add_scaled(&mut explained, -view.aligned, &mean);
         }
         for (k, gradient) in gradient.iter_mut().enumerate() {

@@ -34,6 +34,13 @@ impl Secant {
         self.change.push(0.0);
     }
 
+    /// Without a part of the change that is expected, where that is a number.
+    pub fn without(&self, part: f64, expected: &[f64]) -> Self {
+        let mut rest = self.clone();
+        kernel::add_scaled(&mut rest.change, -part, expected);
+        if kernel::all_within(&rest.change, f64::MAX) { rest } else { self.clone() }
+    }
+
     /// How far it is along the direction from one point to another.
     pub fn along(&self, from: &[f64], to: &[f64]) -> f64 {
         along(&self.direction, from, to)

@@ -432,7 +432,7 @@ impl Naive {
         Curvature { typical, shared: t * h * t, values: within, vectors }
     }
 
-    /// What a user's own curvature adds on the way: `(y_i − B u_i) u_iᵀ (x − x_i)` along its secant, `D_i` off it.
+    /// What a user's own curvature adds on the way: `(y_i − B u_i) u_iᵀ (x − x_i)` along its secant, `D̂_i` off it.
     fn own_change(&self, answer: &Answer, b: &Matrix, way: &Vector) -> Vector {
         let d = self.own_curvature(answer);
         match self.last_secant(answer.user) {

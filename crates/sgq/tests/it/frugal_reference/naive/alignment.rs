@@ -39,7 +39,7 @@ impl Naive {
         (seen / (looked * (1.0 + 3.0 / count) + 1.0 / self.parameters as f64)).max(0.0).min(most)
     }
 
-    /// `s_i ĝ ĝᵀ`.
+    /// `s_i g gᵀ / ‖g‖²`.
     fn along_gradient(&self, user: usize, g: &Vector) -> Matrix {
         let squared = dot(g, g);
         let zero = Mat::zeros(self.dim(), self.dim());
@@ -56,7 +56,7 @@ impl Naive {
         scaled_matrix(1.0 / self.sums().k, &sum)
     }
 
-    /// `D_i`.
+    /// `D̂_i`.
     pub(super) fn own_curvature(&self, answer: &Answer) -> Matrix {
         let along = self.along_gradient(answer.user, &answer.g) - self.mean_along_gradients();
         scaled_matrix(self.eta(), &along)
