@@ -77,3 +77,36 @@ pub(super) fn mean_along(answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64
     sum.iter_mut().for_each(|value| *value /= weight);
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(changes: &[[f64; 2]]) -> Alignment {
+        let mut alignment = Alignment::default();
+        for change in changes {
+            let secant = Secant { direction: vec![1.0, 0.0], change: change.to_vec() };
+            alignment.learn(&secant, &[0.5, -0.5], &[1.0, 0.0], 0.9);
+        }
+        alignment
+    }
+
+    #[test]
+    fn strength_has_bounds() {
+        assert_eq!(Alignment::default().strength(2, 5.0), 0.0);
+        // Σ (Δu)ᵀ(y − Bu) is 1 and Σ ‖Δu‖² is ½; 3 secants and half a unit of doubt.
+        assert_eq!(learned(&[[3.0, 0.0]]).strength(2, 5.0), 1.0 / (0.5 * 4.0 + 0.5));
+        assert_eq!(learned(&[[300.0, 0.0]]).strength(2, 5.0), 5.0);
+        assert_eq!(learned(&[[-3.0, 0.0]]).strength(2, 5.0), 0.0);
+    }
+
+    #[test]
+    fn numbers_past_all_bounds_are_left_out() {
+        let fine = learned(&[[3.0, 0.0]]);
+        for wrong in [f64::NAN, f64::INFINITY] {
+            assert_eq!(learned(&[[3.0, 0.0], [wrong, 0.0]]), fine);
+        }
+        let huge = learned(&[[f64::MAX, -f64::MAX]; 9]);
+        assert!(huge.fits() && huge.strength(2, 5.0) == 5.0);
+    }
+}
