@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn strength_has_bounds() {
         assert_eq!(Alignment::default().strength(2, 5.0), 0.0);
-        // Σ (Δu)ᵀ(y − Bu) is 1 and Σ ‖Δu‖² is ½; 3 secants and half a unit of doubt.
+        // Σ (Δu)ᵀ(y − Bu) is 1 and Σ ‖Δu‖² is ½, which doubt makes four times as much, and half a unit more.
         assert_eq!(learned(&[[3.0, 0.0]]).strength(2, 5.0), 1.0 / (0.5 * 4.0 + 0.5));
         assert_eq!(learned(&[[300.0, 0.0]]).strength(2, 5.0), 5.0);
         assert_eq!(learned(&[[-3.0, 0.0]]).strength(2, 5.0), 0.0);
