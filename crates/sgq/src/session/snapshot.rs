@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
 
-const MAGIC: &[u8; 4] = b"sgq\x03";
+const MAGIC: &[u8; 4] = b"sgq\x04";
 const HEADER: usize = MAGIC.len() + 8;
 
 impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
