@@ -40,15 +40,16 @@ impl Estimate {
         anchor.iter_mut().for_each(|value| *value /= total);
         let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
         for ((user, answer), weight) in view.answers.iter().zip(&weights) {
-            let mut rest = along(&answer.gradient, &answer.point, &anchor);
+            let mut slope_explained = 0.0;
             if let Some(secant) = &answer.secant {
                 let way = secant.along(&answer.point, &anchor);
                 kernel::add_scaled(&mut along_changes, weight * way, &secant.change);
                 kernel::add_scaled(&mut along_directions, weight * way, &secant.direction);
-                rest -= way * kernel::dot(&answer.gradient, &secant.direction);
+                slope_explained = way * kernel::dot(&answer.gradient, &secant.direction);
             }
             if view.aligned > 0.0 {
                 // On the rest of the way, off the secant, its own gradient says how it bends.
+                let rest = along(&answer.gradient, &answer.point, &anchor) - slope_explained;
                 alignment::add_along(&mut along_changes, view.aligned * weight * view.sizes[user], answer, rest);
             }
         }

@@ -3,6 +3,7 @@
 mod algebra;
 mod alignment;
 mod learning;
+mod scores;
 
 use faer::{Col, Mat, Scale};
 
@@ -234,12 +235,11 @@ impl Naive {
         }
         self.be_cautious(user, &g);
         let has_model = self.mean_smoothness > 0.0;
-        let last = self.answers.iter().rfind(|answer| answer.user == user).map(|answer| answer.g.clone());
-        let has_secant = self.record(user, g);
+        let secant_from = self.record(user, g);
         if !self.is_known && !self.learn(user) {
             return self.point();
         }
-        if let (Some(last), true, true) = (last, has_model, has_secant) {
+        if let Some(last) = secant_from.filter(|_| has_model) {
             self.align(user, &last);
         }
         let spread = self.spread();
@@ -293,9 +293,9 @@ impl Naive {
         self.firsts.iter().map(|(_, length)| *length).fold(0.0, f64::max)
     }
 
-    /// Takes an answer down; says whether it makes a new secant.
-    fn record(&mut self, user: usize, g: Vector) -> bool {
-        let secants = self.secants.len();
+    /// Takes an answer down; returns that user's gradient before, if there is a new secant.
+    fn record(&mut self, user: usize, g: Vector) -> Option<Vector> {
+        let mut secant_from = None;
         let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
         match before.as_slice() {
             [] => {
@@ -313,13 +313,14 @@ impl Naive {
                     self.in_first_moves -= 1.0;
                 }
                 if length > 0.0 {
+                    secant_from = Some(last.g.clone());
                     self.secants.push(secant);
                 }
             }
         }
         let time = self.answers.last().map_or(0, |answer| answer.time + 1);
         self.answers.push(Answer { user, x: self.x.clone(), g, time });
-        self.secants.len() > secants
+        secant_from
     }
 
     fn sums(&self) -> Sums {
@@ -548,52 +549,6 @@ impl Naive {
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }
-    }
-
-    /// Who is to be asked again at once, on the way back.
-    pub fn set_aside_last(&self) -> Option<usize> {
-        self.set_aside_last.as_ref().map(|set_aside| set_aside.user)
-    }
-
-    /// Whom to ask at a point once everybody was asked: each user's squared distance by size and cost, of those who may be asked;
-    /// none before that.
-    pub fn scores(&self, point: &[f64], costs: &[f64]) -> Option<Vec<Option<f64>>> {
-        self.all_asked().then(|| self.scores_far(point, costs))
-    }
-
-    /// How far off everybody's answer may be.
-    pub fn scores_far(&self, point: &[f64], costs: &[f64]) -> Vec<Option<f64>> {
-        self.less_recent(point, costs, |answer, way| self.sizes[answer.user].powi(2) * dot(way, way))
-    }
-
-    /// What asking somebody again would tell, before everybody was asked.
-    pub fn scores_again(&self, point: &[f64], costs: &[f64]) -> Vec<Option<f64>> {
-        let told = |answer: &Answer, way: &Vector| {
-            let faded = self.fading * self.off_secant2(answer.user, way);
-            self.sizes[answer.user].powi(2) * faded / (1.0 + faded)
-        };
-        self.less_recent(point, costs, told)
-    }
-
-    /// What a user who was not asked would tell.
-    pub fn score_unasked(&self, user: usize, costs: &[f64]) -> f64 {
-        self.sizes[user].powi(2) / costs[user]
-    }
-
-    /// Each one's score over its cost, of those who were asked and are not in the more recently asked half.
-    fn less_recent(&self, point: &[f64], costs: &[f64], score: impl Fn(&Answer, &Vector) -> f64) -> Vec<Option<f64>> {
-        let here = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
-        let answers = self.last_answers();
-        let mut times: Vec<usize> = answers.iter().map(|answer| answer.time).collect();
-        times.sort_unstable();
-        let median = times.get(times.len().saturating_sub(1) / 2).copied();
-        let mut scores = vec![None; self.sizes.len()];
-        for answer in answers {
-            if Some(answer.time) <= median {
-                scores[answer.user] = Some(score(answer, &(&here - &answer.x)) / costs[answer.user]);
-            }
-        }
-        scores
     }
 }
 
