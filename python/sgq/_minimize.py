@@ -59,8 +59,8 @@ def minimize(
 
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
     `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
-    the session after every answer; a true value ends the run. Without a method it is `frugal`, which has no step size
-    and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
+    the session after every answer; a true value ends the run. Without a method it is `frugal` (for more than 10,000 users
+    `saga`), which has no step size and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
     and half of them for counts. All other settings are those of `Session`. Without a budget there are 500 queries, or 10
     for each user if that is more.
 
@@ -76,12 +76,6 @@ def minimize(
     """
     problem = users if isinstance(users, Problem) else None
     if session is None:
-        if method is None:
-            if step_size != "auto":
-                raise ValueError(
-                    "frugal, which is taken where no method is named, has no step size: name a method, or leave it out"
-                )
-            method = "frugal"
         if budget is None:
             budget = max(500, 10 * len(users))
         if problem is None and smoothness is None:

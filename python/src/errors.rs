@@ -4,7 +4,12 @@ use pyo3::{
     PyErr,
     exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
 };
-use sgq::{ChoiceError, SettingsError, TellError, session::RestoreError, storage::StorageError};
+use sgq::{
+    ChoiceError, SettingsError, TellError,
+    drive::DriveError,
+    session::{EarlierError, RestoreError},
+    storage::StorageError,
+};
 
 pub fn settings(error: SettingsError) -> PyErr {
     match error {
@@ -26,5 +31,20 @@ pub fn restore(error: RestoreError) -> PyErr {
     match error {
         RestoreError::Settings(error) => settings(error),
         _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn earlier(error: EarlierError) -> PyErr {
+    match error {
+        EarlierError::Settings(error) => settings(error),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+pub fn drive(error: DriveError) -> PyErr {
+    match error {
+        DriveError::Choice(error) => choice(error),
+        DriveError::Tell(error) => tell(error),
+        _ => PyRuntimeError::new_err(error.to_string()),
     }
 }

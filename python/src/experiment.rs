@@ -25,7 +25,7 @@ use sgq_bench::{
 use crate::{
     errors, method,
     problem::Problem,
-    session::{known_smoothness, step_rule},
+    session::step_rule,
     types::{ArrayLike, Floats, Keywords, StepRule},
 };
 
@@ -98,12 +98,8 @@ impl PyExperiment {
                     "two methods are called {label:?}: give each one a \"name\" of its own"
                 )));
             }
-            let recipe = method::recipe(&method, Some(&options))?;
-            let inner = &*problem.inner;
-            let each = inner.smoothness().map(<[f64]>::to_vec);
-            let known = each.map(|each| known_smoothness(each, inner.users(), inner.objective_smoothness()));
-            let step_size = step_rule(Some(&rule), &recipe, known.transpose()?, inner.pl_constant())?;
-            named.push(NamedMethod { name: label, recipe, step_size });
+            let method = method::method(&method, Some(&options))?.named(&*label);
+            named.push(NamedMethod { name: label, method, step_size: step_rule(Some(&rule))? });
         }
         if named.is_empty() {
             return Err(PyValueError::new_err("there are no methods: give at least one"));

@@ -3,54 +3,52 @@
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::PyDict,
+    types::{PyBool, PyDict},
 };
-use sgq::catalog::{CHOICES, METHODS, MethodEntry, Recipe, Setting, UPDATES};
+use sgq::{
+    Method, SettingError,
+    method::{ComposeError, METHODS, MethodEntry},
+    setting::Value,
+};
 use sgq_bench::experiment::suggestion;
 
 /// The built-in methods: a list of (name, summary, what it charges, its own settings).
 #[pyfunction]
 pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
-    let settings = |entry: &MethodEntry| entry.recipe.settings().iter().map(|setting| setting.name).collect();
+    let settings = |entry: &MethodEntry| entry.method().settings().iter().map(|setting| setting.name).collect();
     METHODS.iter().map(|entry| (entry.name, entry.summary, entry.charges, settings(entry))).collect()
 }
 
-/// A method of the catalogue, or two parts with a plus between, with some settings changed.
-pub fn recipe(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Recipe> {
-    let mut recipe = match name.split_once(" + ") {
-        Some((choice, update)) => Recipe {
-            choice: look_up("choice", choice, CHOICES, |entry| entry.name)?.kind,
-            update: look_up("update", update, UPDATES, |entry| entry.name)?.kind,
-        },
-        None => look_up("method", name, METHODS, |entry| entry.name)?.recipe,
+/// A built-in method, or a choice and an update with a plus between, with some settings changed.
+pub fn method(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Method> {
+    let found = match name.split_once(" + ") {
+        Some((choice, update)) => Method::compose(None, choice, update),
+        None => Method::by_name(name),
     };
+    let mut method = found.map_err(|error| {
+        let hint = match &error {
+            ComposeError::Unknown { name, names, .. } => suggestion(name, names.iter().copied()),
+            _ => String::new(),
+        };
+        PyValueError::new_err(format!("{error}{hint}"))
+    })?;
     for (key, value) in options.into_iter().flatten() {
         let key: String = key.extract()?;
-        let Some(setting) = recipe.setting(&key) else {
-            let known: Vec<_> = recipe.settings().iter().map(|setting| setting.name).collect();
-            let words =
-                if known.is_empty() { "it has no settings".into() } else { format!("it has {}", known.join(", ")) };
-            return Err(PyTypeError::new_err(format!("{name} has no setting {key:?}: {words}")));
-        };
-        let kind = match setting {
-            Setting::Number(_) | Setting::OptionalNumber(_) => "a number",
-            Setting::Count(_) => "a whole number that is not negative",
-            Setting::Switch(_) => "True or False",
-        };
-        let wrong = |_: PyErr| PyTypeError::new_err(format!("{key} is {value}: it must be {kind}"));
-        match setting {
-            Setting::Number(it) => *it = value.extract().map_err(wrong)?,
-            Setting::OptionalNumber(it) => *it = Some(value.extract().map_err(wrong)?),
-            Setting::Count(it) => *it = Some(value.extract().map_err(wrong)?),
-            Setting::Switch(it) => *it = value.extract().map_err(wrong)?,
-        }
+        method.set(&key, read(&key, &value)?).map_err(|error| match error {
+            SettingError::Unknown { .. } | SettingError::Kind { .. } => PyTypeError::new_err(error.to_string()),
+            error => PyValueError::new_err(error.to_string()),
+        })?;
     }
-    Ok(recipe)
+    Ok(method)
 }
 
-fn look_up<'e, T>(what: &str, name: &str, entries: &'e [T], name_of: impl Fn(&T) -> &'static str) -> PyResult<&'e T> {
-    entries.iter().find(|entry| name_of(entry) == name).ok_or_else(|| {
-        let hint = suggestion(name, entries.iter().map(&name_of));
-        PyValueError::new_err(format!("there is no {what} {name:?}{hint}"))
-    })
+/// A setting's value. Python's booleans are whole numbers as well: they come first.
+fn read(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if value.is_instance_of::<PyBool>() {
+        return value.extract().map(Value::Switch);
+    }
+    let count = value.extract().map(Value::Count);
+    count
+        .or_else(|_| value.extract().map(Value::Number))
+        .map_err(|_| PyTypeError::new_err(format!("{key} is {value}: a setting is a number, True or False")))
 }

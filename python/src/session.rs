@@ -2,6 +2,8 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
+    io,
+    ops::ControlFlow,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,17 +15,22 @@ use pyo3::{
     types::{PyBytes, PyDict, PyType},
 };
 use sgq::{
-    AskTell, Format, Settings, SettingsError, Sight, Smoothness, StepSize, StopReason, Storage, Ticket, catalog::Recipe,
+    Format, Method, PaidAnswer, Session as Opened, Settings, SettingsError, Sight, StepSize, StopReason, Storage,
+    Ticket,
+    drive::{Answer, Observer, drive},
 };
 
 use crate::{
     arrays, errors, method,
     problem::Problem,
-    types::{ArrayLike, Counts, Floats, Indices, State, StepRule, TicketLike},
+    types::{Answers, ArrayLike, Counts, Floats, Indices, State, StepRule, TicketLike},
 };
 
 /// How long a problem answers before Ctrl-C is looked for.
 const PAUSE: Duration = Duration::from_millis(20);
+
+const NO_STEP_SIZE: &str =
+    "frugal, which is taken where no method is named, has no step size: name a method, or leave the step size out";
 
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
 type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
@@ -75,7 +82,7 @@ impl Query {
 /// One run of one method: `ask` whom to query, `tell` what they answered.
 ///
 /// method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
-/// keywords (`p=0.3`).
+/// keywords (`p=0.3`). Without one it is frugal, which has no step size and nothing to tune; saga for more than 10,000 users.
 /// x0: where to start. users: how many there are.
 /// problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
 /// answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
@@ -88,9 +95,11 @@ impl Query {
 /// seed: of all randomness. The same seed gives the same bytes.
 /// table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
 /// row a user), and a folder for a file to keep them in.
+/// answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
+/// They are taken in without being billed; the budget is for what is asked from here on.
 #[pyclass(module = "sgq")]
 pub struct Session {
-    inner: Box<dyn AskTell>,
+    inner: Opened<'static>,
     /// What it sees besides the answers.
     problem: Option<Py<Problem>>,
     /// What the method was made of, to make it again from a saved state.
@@ -103,12 +112,12 @@ pub struct Session {
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (method = "sgq", *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
+    #[pyo3(signature = (method = None, *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
         gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, **options: "float | bool"))]
+        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
-        method: &str,
+        method: Option<&str>,
         x0: Option<ArrayLike<'_>>,
         users: Option<usize>,
         problem: Option<Bound<'_, Problem>>,
@@ -124,9 +133,9 @@ impl Session {
         seed: u64,
         table: &str,
         table_folder: Option<std::path::PathBuf>,
+        answers: Option<Answers<'_>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let recipe = method::recipe(method, options)?;
         let seen = problem.as_ref().map(|problem| &*problem.get().inner);
         let start = match (x0, seen) {
             (Some(x0), _) => arrays::vector(&x0, "x0")?.as_slice()?.into_owned(),
@@ -153,8 +162,14 @@ impl Session {
         };
         let pl_constant = pl_constant.or_else(|| seen.and_then(|seen| seen.pl_constant()));
         let objective = objective_smoothness.or_else(|| seen.and_then(|seen| seen.objective_smoothness()));
-        let known = each.clone().map(|each| known_smoothness(each, users, objective)).transpose()?;
-        let rule = step_rule(step_size.as_deref(), &recipe, known, pl_constant)?;
+        let rule = step_rule(step_size.as_deref())?;
+        let asked = budget.map_or(users as u64, |budget| budget.min(users as u64));
+        let method = match method {
+            Some(method) => method.to_owned(),
+            None if matches!(rule, StepSize::Auto) => Method::default_for(asked).name().to_owned(),
+            None => return Err(PyValueError::new_err(NO_STEP_SIZE)),
+        };
+        let parts = method::method(&method, options)?;
         let mut settings = Settings::new(start, users).seed(seed).step_size(rule);
         if let Some(each) = each {
             settings = settings.smoothness(each);
@@ -183,11 +198,13 @@ impl Session {
         let fitting = problem.as_ref().map_or(Ok(None), |problem| problem.get().storage(table))?;
         settings = settings.storage(storage(table, fitting, table_folder)?);
         let problem = problem.map(Bound::unbind);
-        let inner = recipe.open(method, settings, sight(problem.as_ref())).map_err(errors::settings)?;
+        let answers = paid_answers(answers.as_deref())?;
+        let inner = Opened::with_answers(parts.named(&*method), settings, sight(problem.as_ref()), &answers);
+        let inner = inner.map_err(errors::earlier)?;
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
-        Ok(Self { inner, problem, method: method.into(), options: options.collect::<PyResult<_>>()?, number })
+        Ok(Self { inner, problem, method, options: options.collect::<PyResult<_>>()?, number })
     }
 
     /// Whom to ask next, and where; None once the run has stopped. Until the answer is told, asking again gives the same
@@ -200,6 +217,17 @@ impl Session {
             explored: query.explored,
             point: query.point,
         }))
+    }
+
+    /// Raises the budget by that many queries: a run that had spent it goes on.
+    fn extend(&mut self, queries: u64) {
+        self.inner.extend(queries);
+    }
+
+    /// Answers of an earlier run that were taken in without being billed.
+    #[getter]
+    fn earlier(&self) -> u64 {
+        self.inner.meter().earlier()
     }
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
@@ -228,35 +256,23 @@ impl Session {
             return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
         };
         let problem = Arc::clone(&problem.get().inner);
-        let inner = &mut self.inner;
-        let (mut users, mut explored, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-        py.detach(|| {
-            let mut gradient = vec![0.0; problem.dim()];
-            // Where answers are quick the clock is read after every few of them only.
-            let (mut heard, mut stride, mut unheard) = (Instant::now(), 1, 0);
-            for _ in 0..queries {
-                let Some(query) = inner.ask().map_err(errors::choice)? else {
-                    break;
-                };
-                problem.gradient(query.user, &query.point, &mut gradient);
-                inner.tell(query.ticket, &gradient).map_err(errors::tell)?;
-                users.push(query.user as i64);
-                explored.push(query.explored.map_or(-1, i64::from));
-                steps.push(inner.steps() as i64);
-                unheard += 1;
-                if unheard == stride {
-                    stride = if heard.elapsed() < PAUSE {
-                        (2 * stride).min(1024)
-                    } else {
-                        Python::attach(|py| py.check_signals())?;
-                        heard = Instant::now();
-                        1
-                    };
-                    unheard = 0;
-                }
-            }
-            Ok::<_, PyErr>(())
-        })?;
+        let mut answered = Answered {
+            most: queries,
+            users: Vec::new(),
+            explored: Vec::new(),
+            steps: Vec::new(),
+            heard: Instant::now(),
+            stride: 1,
+            unheard: 0,
+            interrupted: None,
+        };
+        if queries > 0 {
+            py.detach(|| drive(&mut self.inner, &*problem, &mut answered)).map_err(errors::drive)?;
+        }
+        let Answered { users, explored, steps, interrupted, .. } = answered;
+        if let Some(error) = interrupted {
+            return Err(error);
+        }
         let column = |values| Indices(PyArray1::from_vec(py, values));
         Ok((column(users), column(explored), column(steps)))
     }
@@ -397,6 +413,44 @@ impl Session {
     }
 }
 
+/// Who was asked, and what came of it; listens for Ctrl-C now and then.
+struct Answered {
+    most: u64,
+    users: Vec<i64>,
+    explored: Vec<i64>,
+    steps: Vec<i64>,
+    heard: Instant,
+    /// Where answers are quick the clock is read after every few of them only.
+    stride: u64,
+    unheard: u64,
+    interrupted: Option<PyErr>,
+}
+
+impl Observer for Answered {
+    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+        self.users.push(answer.query.user as i64);
+        self.explored.push(answer.query.explored.map_or(-1, i64::from));
+        Ok(())
+    }
+
+    fn told(&mut self, session: &Opened<'_>) -> ControlFlow<()> {
+        self.steps.push(session.steps() as i64);
+        self.unheard += 1;
+        if self.unheard >= self.stride {
+            self.unheard = 0;
+            if self.heard.elapsed() < PAUSE {
+                self.stride = (2 * self.stride).min(1024);
+            } else {
+                self.interrupted = Python::attach(|py| py.check_signals()).err();
+                self.heard = Instant::now();
+                self.stride = 1;
+            }
+        }
+        let done = self.users.len() as u64 >= self.most || self.interrupted.is_some();
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 impl Session {
     fn restored(state: &Bound<'_, PyDict>, problem: Option<Py<Problem>>) -> PyResult<Self> {
         let part = |name: &str| {
@@ -409,9 +463,9 @@ impl Session {
         let options = options.cast::<PyDict>()?;
         let snapshot = part("snapshot")?;
         let snapshot = snapshot.cast::<PyBytes>()?;
-        let recipe = method::recipe(&method, Some(options))?;
+        let parts = method::method(&method, Some(options))?.named(&*method);
         let sight = sight(problem.as_ref());
-        let inner = recipe.restore(&method, snapshot.as_bytes(), sight).map_err(errors::restore)?;
+        let inner = Opened::restore(parts, snapshot.as_bytes(), sight).map_err(errors::restore)?;
         let options = options.iter().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         Ok(Self {
             inner,
@@ -438,36 +492,35 @@ fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<
     }
 }
 
-/// The users' smoothness, and that of the objective where it is known.
-pub fn known_smoothness(each: Vec<f64>, users: usize, objective: Option<f64>) -> PyResult<Smoothness> {
-    Smoothness::new(each, users).and_then(|it| it.with_objective(objective)).map_err(errors::settings)
-}
-
 /// A step size as users write it: a number, "theory", or "auto" (also for None), the method's own default.
-pub fn step_rule(
-    rule: Option<&Bound<'_, PyAny>>,
-    recipe: &Recipe,
-    smoothness: Option<Smoothness>,
-    pl_constant: Option<f64>,
-) -> PyResult<StepSize> {
+pub fn step_rule(rule: Option<&Bound<'_, PyAny>>) -> PyResult<StepSize> {
+    let Some(rule) = rule else {
+        return Ok(StepSize::Auto);
+    };
     let wrong =
         |rule: &dyn std::fmt::Display| format!("the step size is {rule}: it must be a number, \"auto\" or \"theory\"");
-    let word = rule.map_or(Ok("auto".to_owned()), |rule| rule.extract::<String>());
-    match (word.as_deref(), rule) {
-        (Ok("auto"), _) if !recipe.has_step_size() => Ok(StepSize::Constant(1.0)),
-        (Ok("auto"), _) => {
-            let smoothness = smoothness.ok_or_else(|| {
-                PyValueError::new_err(
-                    "step_size=\"auto\" follows from the users' smoothness: give smoothness, or a number",
-                )
-            })?;
-            Ok(StepSize::Constant(recipe.default_step(&smoothness, pl_constant).size))
-        }
-        (Ok("theory"), _) => Ok(StepSize::Theory),
-        (Ok(word), _) => Err(PyValueError::new_err(wrong(&format!("{word:?}")))),
-        (Err(_), Some(rule)) => rule.extract().map(StepSize::Constant).map_err(|_| PyTypeError::new_err(wrong(rule))),
-        (Err(error), None) => Err(PyTypeError::new_err(error.to_string())),
+    match rule.extract::<String>().as_deref() {
+        Ok("auto") => Ok(StepSize::Auto),
+        Ok("theory") => Ok(StepSize::Theory),
+        Ok(word) => Err(PyValueError::new_err(wrong(&format!("{word:?}")))),
+        Err(_) => rule.extract().map(StepSize::Constant).map_err(|_| PyTypeError::new_err(wrong(rule))),
     }
+}
+
+/// Answers of an earlier run, each a triple of user, point and gradient.
+fn paid_answers(answers: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PaidAnswer>> {
+    let Some(answers) = answers else {
+        return Ok(Vec::new());
+    };
+    let numbers =
+        |value: &Bound<'_, PyAny>, what| Ok::<_, PyErr>(arrays::vector(value, what)?.as_slice()?.into_owned());
+    let read = |answer: PyResult<Bound<'_, PyAny>>| {
+        let (user, point, gradient): (usize, Bound<'_, PyAny>, Bound<'_, PyAny>) = answer?.extract().map_err(|_| {
+            PyTypeError::new_err("an earlier answer is a triple of the user, the point and the gradient")
+        })?;
+        Ok(PaidAnswer { user, point: numbers(&point, "a point")?, gradient: numbers(&gradient, "a gradient")? })
+    };
+    answers.try_iter()?.map(read).collect()
 }
 
 /// What a session with this problem sees.

@@ -86,6 +86,19 @@ typed! {
 }
 
 typed! {
+    /// Answers of an earlier run: triples of user, point and gradient.
+    Answers(PyAny): of!(
+        named!("collections.abc", "Iterable"),
+        of!(
+            named!("builtins", "tuple"),
+            named!("builtins", "int"),
+            named!("numpy.typing", "ArrayLike"),
+            named!("numpy.typing", "ArrayLike")
+        )
+    )
+}
+
+typed! {
     /// A method's own settings.
     Keywords(PyDict): of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
 }

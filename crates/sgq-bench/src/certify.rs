@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use sgq::{
     SettingsError, Smoothness, StepSize, StopReason,
-    catalog::ChoiceKind,
+    setting::Value,
     simulate::{SimulationError, gap_curve},
     theory::{Bound, CapTerm, Certificate, Question, Region, Theorem, TheoryError, Verdict},
 };
@@ -143,12 +143,12 @@ fn certify_one(
     let theorem = session.theorem();
     let question = Question {
         varies: match &method.step_size {
-            StepSize::Constant(_) | StepSize::Theory => false,
+            StepSize::Auto | StepSize::Constant(_) | StepSize::Theory => false,
             StepSize::Decay { rate, .. } => *rate != 0.0,
             StepSize::Piecewise(pieces) => pieces.iter().any(|(_, size)| *size != pieces[0].1),
         },
-        explore: match method.recipe.choice {
-            ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
+        explore: match method.method.setting("p") {
+            Some(Value::Number(explore)) => Some(explore),
             _ => None,
         },
         region: region(experiment, problem, method, &options.region)?,
@@ -168,7 +168,10 @@ fn certify_one(
     let cap = match theorem {
         Some(Theorem::Saga) => {
             let smoothness = problem.problem.smoothness().map(|each| Smoothness::new(each.to_vec(), each.len()));
-            smoothness.transpose()?.map(|smoothness| Theorem::Saga.binding_term(&smoothness, f64::INFINITY))
+            smoothness
+                .transpose()
+                .map_err(SettingsError::from)?
+                .map(|smoothness| Theorem::Saga.binding_term(&smoothness, f64::INFINITY))
         }
         Some(theorem) => certificate.verdict(theorem).and_then(|verdict| verdict.binding),
         None => None,
@@ -176,7 +179,7 @@ fn certify_one(
     Ok(MethodCertificate {
         problem: problem.name.clone(),
         method: method.name.clone(),
-        oracle: method.recipe.needs_oracle(),
+        oracle: method.method.needs_oracle(),
         theorem,
         cap,
         question: key,
@@ -208,7 +211,7 @@ fn region(
         RegionSpec::Trajectory => {
             let mut session = experiment.open(problem, method, 0)?;
             let mut points: Vec<Vec<f64>> = Vec::new();
-            let trial = gap_curve(&mut *session, &*problem.problem, experiment.budget, |answer| {
+            let trial = gap_curve(&mut session, &*problem.problem, experiment.budget, |answer| {
                 let point = &answer.query.point;
                 if points.last().is_none_or(|last| *last != **point) {
                     points.push(point.to_vec());

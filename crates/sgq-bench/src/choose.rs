@@ -7,15 +7,19 @@ mod side_by_side;
 
 use std::{
     fs, io,
+    ops::ControlFlow,
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::Serialize;
 use sgq::{
-    Choice, ChoiceError, LastGradient, Method, Oracle, Session, Settings, SettingsError, Storage, TellError, Update,
+    LastGradient, Method, Query, Session, Settings, SettingsError, StepSizeError, StopReason, Storage, Update,
     choice::{Search, SurrogateEi},
+    drive::{Answer, DriveError, Observer, drive},
+    method,
+    setting::Value,
     storage::Estimate,
     update::{Saga, Sgd},
 };
@@ -25,7 +29,7 @@ pub use measurement::{Disagreement, EndedEarly, Measurement, Medians};
 pub use quadratics::HashedQuadratics;
 
 use measurement::{Circumstances, Record};
-use side_by_side::{SideBySide, timed};
+use side_by_side::{SideBySide, Slate};
 
 /// What to measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,9 +94,11 @@ impl Options {
         if self.dim == 0 {
             return Err(SettingsError::EmptyStart.into());
         }
-        self.choice().begin(self.users)?;
+        let bonus = Value::Number(self.bonus_weight);
+        let sgq = method::sgq(self.explore).with("bonus", bonus).map_err(SettingsError::from)?;
+        sgq.settings_for(self.users)?;
         if let Some(size) = self.step_size.filter(|size| !(*size > 0.0 && size.is_finite())) {
-            return Err(SettingsError::StepSize(size).into());
+            return Err(SettingsError::from(StepSizeError::Size(size)).into());
         }
         self.storage.check(self.users, self.dim)?;
         Ok(())
@@ -160,33 +166,24 @@ impl Run<'_> {
             .seed(options.seed);
         let mut session = Session::new(Method::new("side by side", LastGradient::new(), choice, update), settings)?;
 
-        let mut first_sweep = Duration::ZERO;
-        let mut records = Vec::new();
-        let mut ended_early = None;
-        let mut gradient = vec![0.0; options.dim];
-        while session.steps() < options.steps {
-            if control.interrupt.load(Ordering::Relaxed) {
-                ended_early = Some(EndedEarly::Interrupted);
-                break;
-            }
-            let in_sweep = session.queries() < options.users as u64;
-            let (query, asking) = timed(|| session.ask());
-            let Some(query) = query? else {
-                ended_early = Some(EndedEarly::Diverged);
-                break;
-            };
-            problem.gradient(query.user, &query.point, &mut gradient);
-            let distinct_points = session.belief().distinct_points();
-            let (told, telling) = timed(|| session.tell(query.ticket, &gradient));
-            told?;
-            let turn = slate.wipe();
-            if in_sweep {
-                first_sweep += asking + telling;
-            } else {
-                records.push(Record::new(&turn, asking + telling, distinct_points));
-            }
-            (control.on_answer)(if in_sweep { Stage::Sweep } else { Stage::Steps });
-        }
+        let mut watch = Stopwatch {
+            options,
+            control,
+            slate: &slate,
+            since: Instant::now(),
+            asking: Duration::ZERO,
+            distinct_points: 0,
+            in_sweep: true,
+            first_sweep: Duration::ZERO,
+            records: Vec::new(),
+        };
+        let stop = if options.steps > 0 { drive(&mut session, &problem, &mut watch)? } else { None };
+        let Stopwatch { first_sweep, records, .. } = watch;
+        let ended_early = match stop {
+            Some(StopReason::Diverged { .. }) => Some(EndedEarly::Diverged),
+            _ if session.steps() < options.steps => Some(EndedEarly::Interrupted),
+            _ => None,
+        };
         let circumstances = Circumstances {
             step_size,
             first_sweep,
@@ -196,12 +193,53 @@ impl Run<'_> {
         };
         let measurement = Measurement::new(options, &records, &circumstances);
         if let (Some(folder), None) = (&options.dump, ended_early)
-            && let Some(query) = session.ask()?
+            && let Some(query) = session.ask().map_err(DriveError::from)?
+            && let Some(table) = session.belief()
         {
-            dump::write(folder, session.belief(), &query, problem.smoothness(), step_size)
+            dump::write(folder, table, &query, problem.smoothness(), step_size)
                 .map_err(|error| ChooseError::Dump { folder: folder.clone(), error })?;
         }
         Ok(measurement)
+    }
+}
+
+/// Takes the time that the session needs for each query, without that of the user's answer.
+struct Stopwatch<'a> {
+    options: &'a Options,
+    control: &'a Control<'a>,
+    slate: &'a Slate,
+    since: Instant,
+    asking: Duration,
+    distinct_points: usize,
+    in_sweep: bool,
+    first_sweep: Duration,
+    records: Vec<Record>,
+}
+
+impl Observer for Stopwatch<'_> {
+    fn asked(&mut self, session: &Session<'_>, _query: &Query) {
+        self.asking = self.since.elapsed();
+        self.in_sweep = session.queries() < self.options.users as u64;
+        self.distinct_points = session.belief().map_or(0, LastGradient::distinct_points);
+    }
+
+    fn telling(&mut self, _answer: &Answer<'_>) -> io::Result<()> {
+        self.since = Instant::now();
+        Ok(())
+    }
+
+    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
+        let time = self.asking + self.since.elapsed();
+        let turn = self.slate.wipe();
+        if self.in_sweep {
+            self.first_sweep += time;
+        } else {
+            self.records.push(Record::new(&turn, time, self.distinct_points));
+        }
+        (self.control.on_answer)(if self.in_sweep { Stage::Sweep } else { Stage::Steps });
+        let done = session.steps() >= self.options.steps || self.control.interrupt.load(Ordering::Relaxed);
+        self.since = Instant::now();
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
@@ -215,12 +253,9 @@ pub enum ChooseError {
     /// It was interrupted before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
-    /// A search failed.
+    /// The run could not go on.
     #[error(transparent)]
-    Choice(#[from] ChoiceError),
-    /// The session refused an answer.
-    #[error(transparent)]
-    Tell(#[from] TellError),
+    Drive(#[from] DriveError),
     /// The table could not be written.
     #[error("cannot write the table to {}: {error}", .folder.display())]
     Dump {

@@ -6,7 +6,7 @@ mod section;
 
 use std::sync::Arc;
 
-use sgq::{AskTell, Problem, Settings, SettingsError, Sight, StepSize, catalog::Recipe, random::derive_seed};
+use sgq::{Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError, random::derive_seed};
 
 pub use section::{FileError, suggestion};
 
@@ -88,8 +88,8 @@ pub struct NamedProblem {
 pub struct NamedMethod {
     /// Its name, unique in the experiment.
     pub name: String,
-    /// Its parts.
-    pub recipe: Recipe,
+    /// Its parts and their settings.
+    pub method: Method,
     /// Its step size.
     pub step_size: StepSize,
 }
@@ -142,7 +142,7 @@ impl Experiment {
         let by_theory = NamedMethod { step_size: StepSize::Theory, ..method.clone() };
         match open(problem, &by_theory, self.budget, self.seed) {
             Ok(session) => Some(session.step_size()),
-            Err(SettingsError::NoStepAllowed { cap, .. }) => Some(cap),
+            Err(SettingsError::StepSize(StepSizeError::NoStepAllowed { cap, .. })) => Some(cap),
             Err(_) => None,
         }
     }
@@ -153,7 +153,7 @@ impl Experiment {
         problem: &'p NamedProblem,
         method: &NamedMethod,
         trial: u64,
-    ) -> Result<Box<dyn AskTell + 'p>, SettingsError> {
+    ) -> Result<Session<'p>, SettingsError> {
         open(problem, method, self.budget, derive_seed(self.seed, &problem.name, trial))
     }
 }
@@ -163,7 +163,7 @@ fn open<'p>(
     method: &NamedMethod,
     budget: u64,
     seed: u64,
-) -> Result<Box<dyn AskTell + 'p>, SettingsError> {
+) -> Result<Session<'p>, SettingsError> {
     let mut settings = Settings::for_problem(problem.start.clone(), &*problem.problem)
         .step_size(method.step_size.clone())
         .budget(budget)
@@ -171,5 +171,5 @@ fn open<'p>(
     if let Some(costs) = &problem.costs {
         settings = settings.costs(costs.clone());
     }
-    method.recipe.open(&method.name, settings, Sight::Problem(&*problem.problem))
+    Session::with_sight(method.method.clone(), settings, Sight::Problem(&*problem.problem))
 }

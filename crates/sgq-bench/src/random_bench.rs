@@ -10,10 +10,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sgq::{
-    StepSize,
-    catalog::{METHODS, Recipe, Setting},
-};
+use sgq::{Method, StepSize, method::METHODS, setting::Value};
 use thiserror::Error;
 
 use crate::{
@@ -75,12 +72,12 @@ impl Options {
             return Err(RandomBenchError::NoMethods);
         }
         for (place, method) in self.methods.iter().enumerate() {
-            self.recipe(method)?;
+            self.method(method)?;
             if self.methods[..place].contains(method) {
                 return Err(RandomBenchError::Twice { what: "method", name: method.clone() });
             }
         }
-        recipe(&self.against)?;
+        built_in(&self.against)?;
         if self.targets.is_empty() {
             return Err(RandomBenchError::NoTargets);
         }
@@ -108,14 +105,14 @@ impl Options {
 
     /// The competitor, tuned, and then every method with its default.
     fn contestants(&self) -> Result<Vec<Contestant>, RandomBenchError> {
-        let contestant = |name, recipe, tuning| {
+        let contestant = |name: String, method: Method, tuning| {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
-            Contestant { method: NamedMethod { name, recipe, step_size }, tuning }
+            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size }, tuning }
         };
-        let mut all = vec![contestant(self.against.clone(), recipe(&self.against)?, Tuned::Tuned)];
+        let mut all = vec![contestant(self.against.clone(), built_in(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {
-            all.push(contestant(self.label(name), self.recipe(name)?, Tuned::Untuned));
+            all.push(contestant(self.label(name), self.method(name)?, Tuned::Untuned));
         }
         Ok(all)
     }
@@ -126,17 +123,17 @@ impl Options {
     }
 
     /// A method as it is to be measured.
-    fn recipe(&self, name: &str) -> Result<Recipe, RandomBenchError> {
-        let mut recipe = recipe(name)?;
-        let has_step_size = recipe.has_step_size();
+    fn method(&self, name: &str) -> Result<Method, RandomBenchError> {
+        let mut method = built_in(name)?;
         if self.learned {
-            match recipe.setting("learned") {
-                // A default step size would come from the L_i that are not to be told.
-                Some(Setting::Switch(learned)) if !has_step_size => *learned = true,
-                _ => return Err(RandomBenchError::LearnsNothing { name: name.to_owned() }),
+            let learns_nothing = || RandomBenchError::LearnsNothing { name: name.to_owned() };
+            // A default step size would come from the L_i that are not to be told.
+            if method.has_step_size() {
+                return Err(learns_nothing());
             }
+            method.set("learned", Value::Switch(true)).map_err(|_| learns_nothing())?;
         }
-        Ok(recipe)
+        Ok(method)
     }
 
     /// All that a result depends on, for the store.
@@ -149,7 +146,7 @@ impl Options {
             Tuned::Tuned => "tuned",
             Tuned::Untuned => "untuned",
         };
-        format!("{GRID:?} {BUDGETS:?} {:?} {tuning}", contestant.method.recipe).hash(&mut hash);
+        format!("{GRID:?} {BUDGETS:?} {} {tuning}", contestant.method.method).hash(&mut hash);
         format!("{index}-{}-{tuning}-{:016x}", contestant.method.name, hash.finish())
     }
 }
@@ -160,9 +157,8 @@ struct Contestant {
     tuning: Tuned,
 }
 
-fn recipe(name: &str) -> Result<Recipe, RandomBenchError> {
-    let entry = METHODS.iter().find(|entry| entry.name == name);
-    entry.map(|entry| entry.recipe).ok_or_else(|| RandomBenchError::Method {
+fn built_in(name: &str) -> Result<Method, RandomBenchError> {
+    Method::by_name(name).map_err(|_| RandomBenchError::Method {
         name: name.to_owned(),
         hint: suggestion(name, METHODS.iter().map(|entry| entry.name)),
     })

@@ -9,8 +9,9 @@ use std::{
 use serde::Serialize;
 use sgq::{
     SettingsError, StopReason,
-    catalog::ChoiceKind,
-    simulate::{Answer, SimulationError, Trial, gap_curve, in_parallel},
+    drive::{Answer, DriveError},
+    setting::Value,
+    simulate::{SimulationError, Trial, gap_curve, in_parallel},
     theory::{Bound, Choices},
 };
 use thiserror::Error;
@@ -201,8 +202,8 @@ impl Cell<'_> {
         Ok(Some(MethodResult {
             problem: problem.name.clone(),
             method: method.name.clone(),
-            oracle: method.recipe.needs_oracle(),
-            sees_more: method.recipe.sees_more(),
+            oracle: method.method.needs_oracle(),
+            sees_more: method.method.sees_more(),
             step_size: experiment.open(problem, method, 0)?.step_size(),
             queries_to_target: experiment.targets.iter().map(crossing).collect(),
             gap_sem: curve.standard_error(),
@@ -239,7 +240,7 @@ impl Cell<'_> {
                 None => Ok(()),
             }
         };
-        let curve = gap_curve(&mut *session, problem, self.experiment.budget, record);
+        let curve = gap_curve(&mut session, problem, self.experiment.budget, record);
         let mut curve = curve.map_err(TrialError::from_simulation)?;
         if self.experiment.relative {
             let start = curve.gaps[0];
@@ -253,9 +254,10 @@ impl Cell<'_> {
 
     /// Lemma 2 and Proposition 1 are about choices by the paper's scores.
     fn measures_choices(&self) -> bool {
-        let recipe = &self.method.recipe;
-        let by_score = matches!(recipe.choice, ChoiceKind::SurrogateEi { lazy: false, learned: false, .. });
-        self.control.choices && by_score && recipe.has_step_size()
+        let method = &self.method.method;
+        let is_off = |switch: &str| method.setting(switch) == Some(Value::Switch(false));
+        let by_score = method.part_names()[1] == "surrogate-ei" && is_off("lazy") && is_off("learned");
+        self.control.choices && by_score && method.has_step_size()
     }
 }
 
@@ -274,7 +276,9 @@ impl TrialError {
     /// An interrupt reaches a simulation as a record that could not be kept.
     pub(crate) fn from_simulation(error: SimulationError) -> Self {
         match error {
-            SimulationError::Record(error) if error.kind() == io::ErrorKind::Interrupted => Self::Interrupted,
+            SimulationError::Drive(DriveError::Record(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                Self::Interrupted
+            }
             error => error.into(),
         }
     }

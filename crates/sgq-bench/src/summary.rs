@@ -1,17 +1,13 @@
 //! The results in numbers: queries to each target, and a sentence that they support.
 
 use serde::{Serialize, Serializer};
-use sgq::{
-    StepSize,
-    catalog::{ChoiceKind, UpdateKind, default_candidates, default_inner_steps},
-    theory::Bound,
-};
+use sgq::{Method, StepSize, setting::Value, theory::Bound};
 
 use crate::{
     Experiment,
     certify::{MethodCertificate, short},
     choices::ChoiceStatistics,
-    experiment::{NamedMethod, NamedProblem},
+    experiment::NamedProblem,
     run::{MethodResult, Results, Unfinished},
 };
 
@@ -213,7 +209,7 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
         return Vec::new();
     };
     let users = row.billed_per_user.len();
-    let mut settings = part_settings(method, users);
+    let mut settings = part_settings(&method.method, users);
     let rule = match &method.step_size {
         StepSize::Constant(size) => (*size).into(),
         StepSize::Theory => serde_json::json!({ "theory": row.step_size }),
@@ -221,51 +217,18 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
             serde_json::json!({ "initial": initial, "rate": rate })
         }
         StepSize::Piecewise(pieces) => serde_json::json!({ "pieces": pieces }),
+        StepSize::Auto => row.step_size.into(),
     };
     settings.push(("step_size".into(), rule));
     settings
 }
 
-fn part_settings(method: &NamedMethod, users: usize) -> Vec<(String, serde_json::Value)> {
-    let recipe = &method.recipe;
-    let mut settings = vec![("choice".to_owned(), recipe.choice_entry().name.into())];
-    match recipe.choice {
-        ChoiceKind::SurrogateEi { explore, bonus_weight, sharp, lazy, learned } => {
-            settings.push(("p".into(), explore.into()));
-            settings.push(("bonus".into(), bonus_weight.into()));
-            let switches = [("sharp", sharp), ("lazy", lazy), ("learned", learned)];
-            settings.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, on)| (name.into(), on.into())));
-        }
-        ChoiceKind::OracleEi { sharp: true } => settings.push(("sharp".into(), true.into())),
-        ChoiceKind::ByNorm { mixture, cost_aware } => {
-            settings.push(("mixture".into(), mixture.into()));
-            if cost_aware {
-                settings.push(("cost_aware".into(), true.into()));
-            }
-        }
-        ChoiceKind::PowerOfChoice { candidates } => {
-            settings.push(("candidates".into(), candidates.unwrap_or(default_candidates(users)).into()));
-        }
-        _ => {}
-    }
-    settings.push(("update".into(), recipe.update_entry().name.into()));
-    match recipe.update {
-        UpdateKind::ToMinimiser { learned: true } => settings.push(("learned".into(), true.into())),
-        UpdateKind::BestStep { sharp: true } => settings.push(("sharp".into(), true.into())),
-        UpdateKind::Svrg { inner_steps } => {
-            settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
-        }
-        UpdateKind::Katyusha { inner_steps, momentum } => {
-            settings.push(("inner_steps".into(), inner_steps.unwrap_or(default_inner_steps(users)).into()));
-            settings.push(("momentum".into(), momentum.into()));
-        }
-        UpdateKind::Recursive { inner_steps } => {
-            settings.push(("inner_steps".into(), inner_steps.unwrap_or(users).into()));
-        }
-        UpdateKind::Loopless { probability } => {
-            settings.push(("probability".into(), probability.unwrap_or(1.0 / users as f64).into()));
-        }
-        _ => {}
+fn part_settings(method: &Method, users: usize) -> Vec<(String, serde_json::Value)> {
+    let parts = ["belief", "choice", "update"].into_iter().zip(method.part_names());
+    let mut settings: Vec<_> = parts.map(|(kind, name)| (kind.to_owned(), name.into())).collect();
+    for setting in method.settings_for(users).unwrap_or_default() {
+        let value = setting.value.filter(|value| *value != Value::Switch(false));
+        settings.extend(value.map(|value| (setting.name.to_owned(), serde_json::json!(value))));
     }
     settings
 }
@@ -438,13 +401,13 @@ mod tests {
         let settings = settings_of(&experiment, &row("svrg", false, &[None; 3]));
         assert_eq!(
             serde_json::to_string(&Pairs(settings)).unwrap(),
-            r#"{"choice":"uniform","update":"svrg","inner_steps":4,"step_size":{"initial":0.3,"rate":0.7}}"#
+            r#"{"belief":"nothing","choice":"uniform","update":"svrg","inner_steps":4,"step_size":{"initial":0.3,"rate":0.7}}"#
         );
         let heavy = self::experiment("[[method]]\nmethod = \"sgq\"\nbonus = 4\np = 0.5\n");
         let settings = settings_of(&heavy, &row("sgq", false, &[None; 3]));
         assert_eq!(
             serde_json::to_string(&Pairs(settings)).unwrap(),
-            r#"{"choice":"surrogate-ei","p":0.5,"bonus":4.0,"update":"sgd","step_size":0.2}"#
+            r#"{"belief":"last-gradient","choice":"surrogate-ei","update":"sgd","p":0.5,"bonus":4.0,"step_size":0.2}"#
         );
         let sgd = experiment.methods.iter().find(|method| method.name == "sgd").unwrap();
         assert_eq!(sgd.step_size, StepSize::Constant(0.2));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::simulate::Answer;
+use sgq::drive::Answer;
 
 use crate::output::{file_name, partial_path};
 

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use sgq::{Oracle as _, Settings, Sight, catalog::MethodEntry};
+use sgq::{Method, Oracle as _, Session, Settings, Sight, StepSize, setting::Value};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
@@ -25,9 +25,9 @@ use crate::{
     terminal,
 };
 use asking::{Run, ask_users};
-use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat, explore};
+use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat};
 use report::{Report, SettingsReport};
-use step::{StepRule, auto_step};
+use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
 ///
@@ -78,24 +78,22 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 
     let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
     let budget = args.method.budget.unwrap_or(default_budget);
-    let entry = args.method.entry(budget.min(problem.users() as u64))?;
+    let method = args.method.choose(budget.min(problem.users() as u64))?;
     let start = vec![0.0; problem.dim()];
     let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
     let step_rule = match args.method.step_size {
-        StepRule::Auto if !entry.recipe.has_step_size() => "none: the method goes its own way".to_owned(),
-        _ if !entry.recipe.has_step_size() => return Err(FitError::OwnStep { method: entry.name }.into()),
+        StepRule::Auto => match method.default_step(&settings)? {
+            Some(auto) => format!("auto: {}", auto.formula),
+            None => "none: the method goes its own way".to_owned(),
+        },
+        _ if !method.has_step_size() => return Err(FitError::OwnStep { method: method.name().to_owned() }.into()),
         StepRule::Number(size) => {
             settings = settings.step_size(size);
             "given".to_owned()
         }
         StepRule::Theory => {
-            settings = settings.step_size(sgq::StepSize::Theory);
+            settings = settings.step_size(StepSize::Theory);
             "theory".to_owned()
-        }
-        StepRule::Auto => {
-            let auto = auto_step(&entry.recipe, &problem)?;
-            settings = settings.step_size(auto.size);
-            format!("auto: {}", auto.formula)
         }
     };
     if let Some(part) = args.method.target_gap {
@@ -104,45 +102,48 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
         settings = settings.target_gap(part * card.gap_at_zero);
     }
-    let storage = args.method.storage(&entry, &problem)?;
+    let storage = args.method.storage(&method, &problem)?;
     let estimate = storage.estimate(problem.users(), problem.dim());
-    let large = entry.recipe.keeps_table() && estimate.table > WORTH_SAYING;
+    let large = method.keeps_table() && estimate.table > WORTH_SAYING;
     if (large || args.method.table.is_some()) && !args.quiet {
         terminal::complain(&format!("table of last gradients: {estimate}"));
     }
     settings = settings.storage(storage);
-    let mut session = entry.recipe.open(entry.name, settings, Sight::Problem(&problem))?;
+    let mut session = Session::with_sight(method.clone(), settings, Sight::Problem(&problem))?;
     let step_rule = match (args.method.step_size, session.theorem()) {
         (StepRule::Theory, Some(theorem)) => format!("theory: the cap of {theorem}"),
         _ => step_rule,
     };
-    let step_size = entry.recipe.has_step_size().then(|| session.step_size());
+    let step_size = method.has_step_size().then(|| session.step_size());
 
     let interrupt = interrupt_flag()?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));
     let mut folder = Folder::open(&out)?;
-    let bar = terminal::query_progress(entry.name, budget, args.quiet);
-    let run = ask_users(&mut *session, &problem, budget, interrupt, &bar)?;
+    let bar = terminal::query_progress(method.name(), budget, args.quiet);
+    let run = ask_users(&mut session, &problem, budget, interrupt, &bar)?;
 
     let model = model(args, &data, loss, session.point(), run.interrupted())?;
     let settings = SettingsReport {
         step_size,
         step_size_rule: step_rule,
-        model: entry.recipe.curvature(problem.dim()).map(|held| held.to_string()),
+        model: method.curvature(problem.dim()).map(|held| held.to_string()),
         budget,
         target_gap: args.method.target_gap,
-        p: explore(&entry.recipe),
+        p: match method.setting("p") {
+            Some(Value::Number(p)) => Some(p),
+            _ => None,
+        },
         set: args.method.set.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
         seed: args.method.seed,
         standardised: !args.data.no_standardise,
-        table: entry.recipe.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
+        table: method.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
-    let report = Report::new(&args.file, &model, entry, settings, &*session, &run, &data.user_names, card);
+    let report = Report::new(&args.file, &model, &method, settings, &session, &run, &data.user_names, card);
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("gap.csv", gap_csv(&run))?;
-    folder.write_figure("gap", &figure(args, &entry, &run))?;
+    folder.write_figure("gap", &figure(args, &method, &run))?;
     if args.json {
         terminal::say(json.trim_end())?;
     } else if !args.quiet {
@@ -156,7 +157,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     if run.diverged() {
         let out = out.display();
-        let way_out = if entry.recipe.has_step_size() { "give a smaller --step-size" } else { "take --method saga" };
+        let way_out = if method.has_step_size() { "give a smaller --step-size" } else { "take --method saga" };
         return Err(format!(
             "the fit diverged, and its coefficients mean nothing: {way_out} ({out} has what there is)"
         )
@@ -210,22 +211,17 @@ fn gap_csv(run: &Run) -> String {
     "queries,gap\n".to_owned() + &lines.collect::<String>()
 }
 
-fn figure(args: &Args, entry: &MethodEntry, run: &Run) -> Figure {
-    let label = match entry.recipe.sees_more() {
-        Some(words) => format!("{} ({words})", entry.name),
-        None => entry.name.to_owned(),
+fn figure(args: &Args, method: &Method, run: &Run) -> Figure {
+    let label = match method.sees_more() {
+        Some(words) => format!("{} ({words})", method.name()),
+        None => method.name().to_owned(),
     };
     let points = run.gaps.iter().map(|(queries, gap)| Point { x: *queries as f64, mean: *gap, error: f64::NAN });
     Figure {
         title: format!("{} of {}, asked by {}", args.data.target, stem(&args.file), args.data.user),
         x_label: "queries".into(),
         y_label: "objective gap (diagnostic, not billed)".into(),
-        curves: vec![Curve {
-            label,
-            points: points.collect(),
-            dashed: entry.recipe.needs_oracle(),
-            companion_of: None,
-        }],
+        curves: vec![Curve { label, points: points.collect(), dashed: method.needs_oracle(), companion_of: None }],
         y_range: None,
         parts: false,
     }

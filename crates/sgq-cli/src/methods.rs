@@ -2,14 +2,22 @@
 
 use std::{error::Error, fmt::Write as _};
 
-use sgq::catalog::{BELIEFS, CHOICES, Entry, METHODS, PartEntry, STEP_SIZES, UPDATES};
+use serde_json::json;
+use sgq::{
+    belief::BELIEFS,
+    choice::CHOICES,
+    method::{METHODS, STEP_SIZES},
+    setting::SettingValue,
+    update::UPDATES,
+};
 
 use crate::{Outcome, terminal};
 
 /// List every method and part: what it does, its settings, the queries it charges.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  sgq methods --json\n\nAny choice goes with any update in an experiment file: \
-                  choice = \"shuffled\", update = \"saga\".")]
+#[command(after_help = "Example:\n  sgq methods --json\n\nA choice and an update make a method in an \
+                  experiment file: choice = \"shuffled\", update = \"saga\". The belief is the simplest that both can read, \
+                  unless the file has one.")]
 pub struct Args {
     /// Print the list as JSON
     #[arg(long)]
@@ -21,7 +29,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
-        terminal::say(&serde_json::to_string_pretty(&json())?)?;
+        terminal::say(&serde_json::to_string_pretty(&list())?)?;
     } else if args.quiet {
         let names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
         terminal::say(&names.join("\n"))?;
@@ -31,18 +39,45 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::Done)
 }
 
+/// Name, summary and settings of a part.
+type Described = (&'static str, &'static str, Vec<SettingValue>);
+
+/// The three lists of parts, with what each of them decides.
+fn parts() -> [(&'static str, &'static str, Vec<Described>); 3] {
+    [
+        (
+            "beliefs",
+            "Beliefs (belief = \"…\"): what is held of each user",
+            BELIEFS.iter().map(|part| (part.name, part.summary, part.settings())).collect(),
+        ),
+        (
+            "updates",
+            "Updates (update = \"…\"): how to move",
+            UPDATES.iter().map(|part| (part.name, part.summary, part.settings())).collect(),
+        ),
+        (
+            "choices",
+            "Choices (choice = \"…\"): whom to ask",
+            CHOICES.iter().map(|part| (part.name, part.summary, part.settings())).collect(),
+        ),
+    ]
+}
+
 fn text() -> String {
     let mut text = "Methods (method = \"…\")\n".to_owned();
-    for method in METHODS {
-        let _ = writeln!(text, "  {:<19}{}", method.name, method.summary);
-        let _ = writeln!(text, "  {:<19}queries: {}", "", method.charges);
-        write_settings(&mut text, &method.recipe.settings());
+    for entry in METHODS {
+        let method = entry.method();
+        let _ = writeln!(text, "  {:<19}{}", entry.name, entry.summary);
+        let _ = writeln!(text, "  {:<19}queries: {}", "", entry.charges);
+        let _ = writeln!(text, "  {:<19}parts: {}", "", method.part_names().join(" + "));
+        write_settings(&mut text, &method.settings());
     }
-    write_parts(&mut text, "Choices (choice = \"…\"): whom to ask", CHOICES);
-    write_parts(&mut text, "Updates (update = \"…\"): how to move", UPDATES);
-    text.push_str("\nBeliefs: what is held of each user; they follow from the choice and the update\n");
-    for belief in BELIEFS {
-        let _ = writeln!(text, "  {:<19}{}", belief.name, belief.summary);
+    for (_, title, parts) in parts() {
+        let _ = writeln!(text, "\n{title}");
+        for (name, summary, settings) in parts {
+            let _ = writeln!(text, "  {name:<19}{summary}");
+            write_settings(&mut text, &settings);
+        }
     }
     text.push_str("\nStep sizes (step_size = …)\n");
     for rule in STEP_SIZES {
@@ -51,53 +86,36 @@ fn text() -> String {
     text
 }
 
-fn write_parts<Kind>(text: &mut String, title: &str, parts: &[PartEntry<Kind>]) {
-    let _ = writeln!(text, "\n{title}");
-    for part in parts {
-        let _ = writeln!(text, "  {:<19}{}", part.name, part.summary);
-        write_settings(text, part.settings);
-    }
-}
-
-fn write_settings(text: &mut String, settings: &[Entry]) {
+fn write_settings(text: &mut String, settings: &[SettingValue]) {
     for setting in settings {
-        let _ = writeln!(text, "  {:<19}{}: {}", "", setting.name, setting.summary);
+        let _ = writeln!(text, "  {:<19}{setting}", "");
     }
 }
 
-fn json() -> serde_json::Value {
-    let settings = |settings: &[Entry]| -> serde_json::Value {
-        let pairs =
-            settings.iter().map(|setting| serde_json::json!({ "name": setting.name, "summary": setting.summary }));
-        pairs.collect()
-    };
-    let methods = METHODS.iter().map(|method| {
-        serde_json::json!({
-            "name": method.name,
-            "summary": method.summary,
-            "choice": method.recipe.choice_entry().name,
-            "update": method.recipe.update_entry().name,
-            "queries": method.charges,
-            "oracle": method.recipe.needs_oracle(),
-            "settings": settings(&method.recipe.settings()),
+fn list() -> serde_json::Value {
+    let methods = METHODS.iter().map(|entry| {
+        let method = entry.method();
+        let [belief, choice, update] = method.part_names();
+        json!({
+            "name": entry.name,
+            "summary": entry.summary,
+            "belief": belief,
+            "choice": choice,
+            "update": update,
+            "queries": entry.charges,
+            "oracle": method.needs_oracle(),
+            "settings": method.settings(),
         })
     });
-    serde_json::json!({
+    let step_sizes = STEP_SIZES.iter().map(|rule| json!({ "name": rule.name, "summary": rule.summary }));
+    let mut list = json!({
         "methods": methods.collect::<Vec<_>>(),
-        "beliefs": settings(BELIEFS),
-        "choices": parts(CHOICES, settings),
-        "updates": parts(UPDATES, settings),
-        "step_sizes": settings(STEP_SIZES),
-    })
-}
-
-fn parts<Kind>(parts: &[PartEntry<Kind>], settings: impl Fn(&[Entry]) -> serde_json::Value) -> serde_json::Value {
-    let parts = parts.iter().map(|part| {
-        serde_json::json!({
-            "name": part.name,
-            "summary": part.summary,
-            "settings": settings(part.settings),
-        })
+        "step_sizes": step_sizes.collect::<Vec<_>>(),
     });
-    parts.collect()
+    for (kind, _, parts) in parts() {
+        let described =
+            |(name, summary, settings): &Described| json!({ "name": name, "summary": summary, "settings": settings });
+        list[kind] = parts.iter().map(described).collect();
+    }
+    list
 }

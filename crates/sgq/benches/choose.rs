@@ -6,7 +6,7 @@ mod steady_state;
 use std::{error::Error, time::Duration, time::Instant};
 
 use criterion::{BenchmarkId, Criterion};
-use sgq::{Belief, Choice, Method, Session, Sight, Update, method};
+use sgq::{Method, Session, Sight, method};
 use steady_state::Answers;
 
 const SIZES: [(usize, usize); 4] = [(4, 1), (100, 10), (1_000, 100), (10_000, 100)];
@@ -29,12 +29,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn measure<B: Belief, C: Choice<B>, U: Update<B>>(
+fn measure(
     criterion: &mut Criterion,
     users: usize,
     dim: usize,
     name: &str,
-    method: impl Fn() -> Method<B, C, U>,
+    method: impl Fn() -> Method,
 ) -> Result<(), Box<dyn Error>> {
     const SEED: u64 = 1;
     let mut answers = Answers::new(dim, SEED);
@@ -53,8 +53,8 @@ fn measure<B: Belief, C: Choice<B>, U: Update<B>>(
     failure
 }
 
-fn time_steps<B: Belief, C: Choice<B>, U: Update<B>>(
-    method: &impl Fn() -> Method<B, C, U>,
+fn time_steps(
+    method: &impl Fn() -> Method,
     steady: &[u8],
     answers: &mut Answers,
     steps: u64,

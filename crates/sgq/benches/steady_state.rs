@@ -4,8 +4,7 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use sgq::{
-    Belief, Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Scene, Session, Settings, SettingsError,
-    Update,
+    Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Scene, Session, SettingError, Settings,
     choice::{Search, SurrogateEi},
     update::Sgd,
 };
@@ -14,7 +13,7 @@ use sgq::{
 ///
 /// The start-up asks everybody at one and the same point. A turn each gives everybody a point of their own, and does
 /// so in n steps that scan nothing: with scans, the largest table would take longer to fill than to measure.
-pub fn sgq() -> Method<LastGradient, TurnsThenScans, Sgd> {
+pub fn sgq() -> Method {
     let choice = TurnsThenScans { turns: 0, scans: SurrogateEi::new(0.0).search(Search::Scan) };
     Method::new("sgq after a turn each", LastGradient::new(), choice, Sgd)
 }
@@ -27,7 +26,7 @@ pub struct TurnsThenScans {
 }
 
 impl Choice<LastGradient> for TurnsThenScans {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.turns = users;
         self.scans.begin(users)
     }
@@ -75,12 +74,12 @@ impl Answers {
 }
 
 /// A session in which every user has been asked at least once since the start-up, if it has one.
-pub fn session<B: Belief, C: Choice<B>, U: Update<B>>(
-    method: Method<B, C, U>,
+pub fn session(
+    method: Method,
     smoothness: Vec<f64>,
     answers: &mut Answers,
     seed: u64,
-) -> Result<Session<'static, B, C, U>, Box<dyn Error>> {
+) -> Result<Session<'static>, Box<dyn Error>> {
     let users = smoothness.len();
     let settings = Settings::new(answers.fresh(), users).smoothness(smoothness).step_size(0.01).seed(seed);
     let mut session = Session::new(method, settings)?;
@@ -98,11 +97,7 @@ pub fn smoothness(users: usize, seed: u64) -> Vec<f64> {
 }
 
 /// Takes that many steps.
-pub fn take_steps<B: Belief, C: Choice<B>, U: Update<B>>(
-    session: &mut Session<'_, B, C, U>,
-    answers: &mut Answers,
-    steps: u64,
-) -> Result<(), Box<dyn Error>> {
+pub fn take_steps(session: &mut Session<'_>, answers: &mut Answers, steps: u64) -> Result<(), Box<dyn Error>> {
     for _ in 0..steps {
         let query = session.ask()?.ok_or("the session stopped by itself")?;
         session.tell(query.ticket, answers.prepared())?;

@@ -5,7 +5,7 @@
 
 use std::{env, error::Error};
 
-use sgq::{Belief, Choice, Method, Random, Session, Settings, Update, method};
+use sgq::{Method, Random, Session, Settings, method};
 
 /// Parts of the starting gap.
 const LEVELS: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
@@ -68,8 +68,8 @@ fn compare(traits: Traits) -> Result<(String, String), Box<dyn Error>> {
 }
 
 /// Queries until each level is reached for the first time; looked at every so often only, as it takes long.
-fn queries<B: Belief, C: Choice<B>, U: Update<B>>(
-    method: Method<B, C, U>,
+fn queries(
+    method: Method,
     settings: Settings,
     problem: &Grouped,
     most: usize,

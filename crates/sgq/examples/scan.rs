@@ -79,7 +79,8 @@ impl Task {
 
         // Asking leaves the table as it is: what is written now is what the choice was made from.
         let query = session.ask()?.ok_or("the session stopped by itself")?;
-        self.write(session.belief(), &query, &smoothness, session.step_size())?;
+        let table = session.belief().ok_or("the method keeps no table")?;
+        self.write(table, &query, &smoothness, session.step_size())?;
 
         let mut times = Vec::new();
         let steps_at_once = steps_at_once(users, dim);

@@ -2,27 +2,35 @@
 
 mod last_gradient;
 mod learned;
-mod model;
+pub(crate) mod model;
 mod points;
 mod sum;
 mod table;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Part, SettingsError, Smoothness, Storage, TellError};
+use crate::{
+    Part, Setting, SettingsError, Smoothness, Storage, TellError,
+    method::{AnyBelief, PartEntry},
+};
 
-pub use last_gradient::LastGradient;
+pub use last_gradient::{LastGradient, Replaced};
 pub use learned::LearnedSmoothness;
-pub use model::{Curvature, DENSE_UP_TO, Model};
+pub use model::{Curvature, Model};
 
-/// What is held of the users: built from their answers, read by the choice and the update.
+/// What is held of the users: built from their answers, read by the update and then by the choice.
 ///
 /// # Contract
 ///
 /// `begin` is called once, before anything else; on a belief that comes from a snapshot, `restored` is called in its place.
-/// Every answer at the current point goes through `check`, and if that accepts it reaches `observe` exactly once, after the
-/// update has used it: a belief that an update reads is the one *before* the answer.
+/// Every answer at the current point goes through `check`, and if that accepts it reaches `observe` exactly once, before
+/// the update moves on it and the choice looks at it. A belief never moves the point and never picks a user.
 pub trait Belief: Part {
+    /// Its own settings.
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        Vec::new()
+    }
+
     /// Makes room for that many users and parameters, kept in that way, or says why it cannot; learns the users' smoothness,
     /// where it is known.
     fn begin(
@@ -31,11 +39,13 @@ pub trait Belief: Part {
         dim: usize,
         storage: &Storage,
         smoothness: Option<&Smoothness>,
-    ) -> Result<(), SettingsError>;
+    ) -> Result<(), SettingsError> {
+        let _ = (users, dim, storage, smoothness);
+        Ok(())
+    }
 
-    /// Says what is missing after a snapshot of that many users and parameters was read, such as room for a table.
-    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        let _ = (users, dim);
+    /// Says what is missing after a snapshot was read, such as room for a table.
+    fn restored(&self) -> Result<(), SettingsError> {
         Ok(())
     }
 
@@ -45,8 +55,16 @@ pub trait Belief: Part {
         Ok(())
     }
 
-    /// Whether every user must be asked once, at the start, before the first step.
-    fn wants_first_sweep(&self) -> bool;
+    /// Whether everybody must be asked once before the first step.
+    fn wants_first_sweep(&self) -> bool {
+        false
+    }
+
+    /// Whether an answer of that user is held.
+    fn is_asked(&self, user: usize) -> bool {
+        let _ = user;
+        false
+    }
 
     /// Whether users' smoothness is learned from their answers, and need not be given.
     fn learns_smoothness(&self) -> bool {
@@ -57,10 +75,14 @@ pub trait Belief: Part {
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]);
 
     /// Whether it will have a surrogate gradient.
-    fn has_surrogate(&self) -> bool;
+    fn has_surrogate(&self) -> bool {
+        false
+    }
 
     /// The belief's estimate of `∇f`, once it has one.
-    fn surrogate_gradient(&self) -> Option<&[f64]>;
+    fn surrogate_gradient(&self) -> Option<&[f64]> {
+        None
+    }
 }
 
 /// No memory at all: what SGD, shuffled SGD, OGQ and SVRG need.
@@ -68,27 +90,20 @@ pub trait Belief: Part {
 pub struct Nothing;
 
 impl Belief for Nothing {
-    fn begin(
-        &mut self,
-        _users: usize,
-        _dim: usize,
-        _storage: &Storage,
-        _smoothness: Option<&Smoothness>,
-    ) -> Result<(), SettingsError> {
-        Ok(())
-    }
-
-    fn wants_first_sweep(&self) -> bool {
-        false
-    }
-
     fn observe(&mut self, _user: usize, _point: &[f64], _gradient: &[f64]) {}
-
-    fn has_surrogate(&self) -> bool {
-        false
-    }
-
-    fn surrogate_gradient(&self) -> Option<&[f64]> {
-        None
-    }
 }
+
+/// The built-in beliefs, for methods that are put together at run time.
+pub const BELIEFS: &[PartEntry<AnyBelief>] = &[
+    PartEntry { name: "nothing", summary: "no memory of the users", make: || AnyBelief::Nothing(Nothing) },
+    PartEntry {
+        name: "last-gradient",
+        summary: "each user's last gradient, where it was taken, and the mean of them all",
+        make: || AnyBelief::Table(LastGradient::new()),
+    },
+    PartEntry {
+        name: "model",
+        summary: "shared curvature, each user's own difference from it, and how sure that is",
+        make: || AnyBelief::Model(Box::new(Model::new())),
+    },
+];

@@ -11,7 +11,11 @@ mod sampling;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Belief, Meter, Part, Problem, Random, SettingsError, Smoothness, theory::Theorem};
+use crate::{
+    Belief, Needs, Part, Problem, Random, Setting, SettingError, Smoothness,
+    method::{AnyChoice, PartEntry},
+    theory::Theorem,
+};
 
 pub use direction::{Balanced, Projection};
 pub use expected_improvement::{OracleEi, Search, SurrogateEi};
@@ -26,18 +30,28 @@ pub use sampling::{ByNorm, BySmoothness};
 ///
 /// `begin` is called once, before anything else, and refuses settings that make no sense. `choose` returns a user
 /// below `scene.users`, and depends on nothing but its own state, the scene and the random stream: that is what makes a
-/// run repeatable and resumable. Every accepted answer at the current point reaches `observe` exactly once, after the update
-/// has used it.
+/// run repeatable and resumable. Every accepted answer at the current point reaches `observe` exactly once, after the belief
+/// and the update.
 pub trait Choice<B: Belief>: Part {
-    /// Learns the number of users and checks its own settings.
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    /// Its own settings. Their ranges are checked before `begin`.
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        Vec::new()
+    }
+
+    /// Learns the number of users.
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         let _ = users;
         Ok(())
     }
 
     /// What it cannot work without; a session that lacks it is refused when it is built.
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs::none()
+    }
+
+    /// In which order it asks.
+    fn order(&self) -> Order {
+        Order::AtRandom
     }
 
     /// The theorem that bounds the step size of plain SGD steps under this choice, if there is one.
@@ -54,21 +68,31 @@ pub trait Choice<B: Belief>: Part {
     }
 }
 
-/// What a choice cannot work without.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
-    /// Every user's smoothness constant `L_i`.
-    pub smoothness: bool,
-    /// Whether a belief that [learns](Belief::learns_smoothness) them will do as well.
-    pub or_learned: bool,
-    /// A look at every user's true gradient before each choice, which only a simulation can offer.
-    pub oracle: bool,
-    /// Users' losses, for polling and with each answer. A session asks for gradients only, so that a problem must be in
-    /// sight; the meter counts those polled.
-    pub losses: bool,
+dyn_clone::clone_trait_object!(<B> Choice<B>);
+
+/// In which order a choice asks, as far as a default step size or the number of trials depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Order {
+    /// At random, in whatever way.
+    AtRandom,
+    /// At random in proportion to `L_i`.
+    BySmoothness,
+    /// Everybody in turn.
+    InTurn,
+    /// By scores that leave nothing to chance.
+    ByScore,
+}
+
+impl Order {
+    /// Whether two runs with different seeds ask the same users.
+    pub fn is_fixed(self) -> bool {
+        matches!(self, Self::InTurn | Self::ByScore)
+    }
 }
 
 /// All that a choice may look at.
+#[non_exhaustive]
 pub struct Scene<'a, B> {
     /// How many users there are.
     pub users: usize,
@@ -76,29 +100,63 @@ pub struct Scene<'a, B> {
     pub point: &'a [f64],
     /// The step size `α_t` of the coming step.
     pub step_size: f64,
+    /// Whether the update finds a step size of its own, and `step_size` means nothing.
+    pub own_step: bool,
     /// What is believed of the users.
     pub belief: &'a B,
-    /// Whether the update finds a step size of its own, and `step_size` means nothing.
-    pub(crate) own_step: bool,
     pub(crate) smoothness: Option<&'a Smoothness>,
+    pub(crate) costs: &'a [f64],
     pub(crate) all_gradients: Option<&'a [f64]>,
     pub(crate) problem: Option<&'a dyn Problem>,
-    pub(crate) meter: &'a Meter,
 }
 
 impl<'a, B> Scene<'a, B> {
+    /// What a session without smoothness, costs or a problem shows: for tests of a choice of one's own.
+    ///
+    /// ```
+    /// use sgq::{Choice, Random, Scene, belief::Nothing, choice::Cyclic};
+    ///
+    /// let scene = Scene::new(3, &[5.0], 0.1, &Nothing);
+    /// let chosen = Cyclic::new().choose(&scene, &mut Random::new(7, "test"))?;
+    /// assert_eq!(chosen.user, 0);
+    /// # Ok::<(), sgq::ChoiceError>(())
+    /// ```
+    pub fn new(users: usize, point: &'a [f64], step_size: f64, belief: &'a B) -> Self {
+        Self {
+            users,
+            point,
+            step_size,
+            own_step: false,
+            belief,
+            smoothness: None,
+            costs: &[],
+            all_gradients: None,
+            problem: None,
+        }
+    }
+
+    /// The same where the users' smoothness is known.
+    pub fn with_smoothness(self, smoothness: &'a Smoothness) -> Self {
+        Self { smoothness: Some(smoothness), ..self }
+    }
+
+    /// The same with what a query to each user costs.
+    pub fn with_costs(self, costs: &'a [f64]) -> Self {
+        Self { costs, ..self }
+    }
+
     /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them, and the belief does not learn
     /// them.
     pub fn smoothness(&self) -> Result<&'a Smoothness, ChoiceError> {
         self.smoothness.ok_or(ChoiceError::NotAskedFor("smoothness"))
     }
 
-    /// What a query to a user costs.
+    /// What a query to a user costs; 1 where nobody says.
     pub fn cost(&self, user: usize) -> f64 {
-        self.meter.cost_of(user)
+        self.costs.get(user).copied().unwrap_or(1.0)
     }
 
-    /// A user's loss at the point: there whenever [`Needs::losses`] asked for them.
+    /// A user's loss at the point: there whenever [`Needs::polls`] asked for them.
     pub fn loss(&self, user: usize) -> Result<f64, ChoiceError> {
         let problem = self.problem.ok_or(ChoiceError::NotAskedFor("losses"))?;
         Ok(problem.user_value(user, self.point))
@@ -110,8 +168,32 @@ impl<'a, B> Scene<'a, B> {
     }
 }
 
+/// What a question was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// A step, on the answer of the user that the choice picked.
+    Step,
+    /// A sweep, in which everybody is asked at the same point.
+    Sweep {
+        /// Whether nobody is left to be asked in it.
+        last: bool,
+    },
+    /// None of this session's: an answer that was paid for in an earlier run.
+    Earlier,
+    /// The coming step, at another point than the current one: see [`Wants::Elsewhere`](crate::update::Wants).
+    Elsewhere,
+}
+
+impl Purpose {
+    /// Whether it is a sweep.
+    pub fn is_sweep(self) -> bool {
+        matches!(self, Self::Sweep { .. })
+    }
+}
+
 /// An accepted answer.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Reply<'a> {
     /// Who was asked.
     pub user: usize,
@@ -119,11 +201,11 @@ pub struct Reply<'a> {
     pub point: &'a [f64],
     /// The answer.
     pub gradient: &'a [f64],
-    /// Whether it is one of a sweep, in which everybody is asked, and not of a step.
-    pub sweep: bool,
+    /// What it was asked for.
+    pub purpose: Purpose,
     /// The user's loss there, for parts that [need](Needs::losses) it.
     pub loss: Option<f64>,
-    /// The user's Hessian there, row by row, for updates that [need](crate::Update::needs_hessians) it.
+    /// The user's Hessian there, row by row, for parts that [need](Needs::hessians) it.
     pub hessian: Option<&'a [f64]>,
 }
 
@@ -176,3 +258,63 @@ pub enum ChoiceError {
     #[error("the choice reads the {0} but its `needs` does not ask for it")]
     NotAskedFor(&'static str),
 }
+
+/// The built-in choices, for methods that are put together at run time.
+pub const CHOICES: &[PartEntry<AnyChoice>] = &[
+    PartEntry {
+        name: "informative",
+        summary: "those who were not asked, the larger the sooner; then the one whose answer is the most out of place",
+        make: || AnyChoice::by_model(Informative::new()),
+    },
+    PartEntry {
+        name: "uniform",
+        summary: "every user equally likely, each time anew",
+        make: || AnyChoice::by_any(Uniform),
+    },
+    PartEntry {
+        name: "shuffled",
+        summary: "every user once in random order, then again (without replacement)",
+        make: || AnyChoice::by_any(Shuffled::new()),
+    },
+    PartEntry { name: "cyclic", summary: "every user in turn", make: || AnyChoice::by_any(Cyclic::new()) },
+    PartEntry {
+        name: "by-smoothness",
+        summary: "in proportion to L_i; each answer counts 1/(n p_i)",
+        make: || AnyChoice::by_any(BySmoothness),
+    },
+    PartEntry {
+        name: "by-norm",
+        summary: "in proportion to the norms of last gradients, mixed with uniform; each answer counts 1/(n p_i)",
+        make: || AnyChoice::by_any(ByNorm::new(0.5)),
+    },
+    PartEntry {
+        name: "balanced",
+        summary: "every user once an epoch, in an order in which the last epoch's gradients balance",
+        make: || AnyChoice::by_any(Balanced::new()),
+    },
+    PartEntry {
+        name: "projection",
+        summary: "argmax of the last gradient's projection on the global direction plus a confidence bound",
+        make: || AnyChoice::by_table(Projection::new()),
+    },
+    PartEntry {
+        name: "power-of-choice",
+        summary: "the largest loss among a few users at random (simulation only)",
+        make: || AnyChoice::by_any(PowerOfChoice::new(None)),
+    },
+    PartEntry {
+        name: "oort",
+        summary: "the largest last loss plus a bonus for staleness (simulation only)",
+        make: || AnyChoice::by_any(Oort::new()),
+    },
+    PartEntry {
+        name: "oracle-ei",
+        summary: "argmax of the expected improvement, with everybody's true gradients (simulation only)",
+        make: || AnyChoice::by_any(OracleEi::new()),
+    },
+    PartEntry {
+        name: "surrogate-ei",
+        summary: "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients",
+        make: || AnyChoice::by_table(SurrogateEi::new(0.3)),
+    },
+];

@@ -4,45 +4,54 @@
 //! point; queries are what costs. A [`Method`] is three parts:
 //!
 //! - [`belief`]: what is held of each user,
-//! - [`choice`]: whom to ask next,
-//! - [`update`]: how the point moves on an answer.
+//! - [`update`]: how the point moves on an answer,
+//! - [`choice`]: whom to ask next.
 //!
 //! The methods of the paper "Stochastic Gradient Descent with Strategic Querying" (Jiang, Wai, Alizadeh) are
 //! constructors in [`method`]. A [`Session`] runs any of them by two calls, [`ask`](Session::ask) and
 //! [`tell`](Session::tell); [`simulate`] drives sessions against a [`Problem`] whose optimum is known.
 
 pub mod belief;
-pub mod catalog;
 pub mod choice;
+pub mod drive;
+mod frugal;
 mod kernel;
 pub mod linear;
 mod matrix;
 mod meter;
 pub mod method;
+mod needs;
 mod oracle;
+mod part;
 pub mod problem;
 pub mod random;
 mod score;
 pub mod session;
-pub mod settings;
+pub mod setting;
+mod settings;
 pub mod simulate;
-mod step_size;
+mod smoothness;
+pub mod step_size;
 pub mod storage;
 pub mod theory;
 pub mod update;
 
 pub use belief::{Belief, LastGradient};
-pub use choice::{Choice, ChoiceError, Chosen, Needs, Reply, Scene};
+pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene};
 pub use linear::LinearSaga;
 pub use meter::Meter;
-pub use method::{Method, Part};
+pub use method::Method;
+pub use needs::{Need, Needs};
 pub use oracle::Oracle;
+pub use part::Part;
 pub use problem::Problem;
 pub use random::Random;
 pub use score::{best_improvement, bonus, expected_improvement};
-pub use session::{AskTell, Query, Session, Sight, StopReason, TellError, Ticket};
-pub use settings::{Settings, SettingsError, Smoothness};
-pub use step_size::StepSize;
+pub use session::{PaidAnswer, Query, Session, Sight, StopReason, TellError, Ticket};
+pub use setting::{Setting, SettingError};
+pub use settings::{Settings, SettingsError};
+pub use smoothness::{Smoothness, SmoothnessError};
+pub use step_size::{DefaultStep, StepSize, StepSizeError};
 pub use storage::{Format, Place, Storage};
 pub use update::{Step, Update};
 

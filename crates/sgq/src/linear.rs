@@ -6,9 +6,11 @@ mod lag;
 use std::{hint::black_box, ops::Range};
 
 use crate::{
-    Oracle as _, Random, SettingsError, StopReason,
+    Oracle as _, Random, SettingsError, StepSizeError, StopReason,
     problem::{Regression, Rows},
 };
+use thiserror::Error;
+
 use lag::{Coordinate, Lags};
 
 /// SAGA on a [`Regression`] with one row a user, `f_i(x) = loss(a_i·x) + (λ/2) ‖x‖²`.
@@ -79,19 +81,19 @@ const DIVERGENCE_LIMIT: f64 = 1e9;
 
 impl<'p> LinearSaga<'p> {
     /// Asks every user once at `start`. Refuses a problem in which some user holds more than one row.
-    pub fn new(problem: &'p Regression, start: &[f64], step_size: f64, seed: u64) -> Result<Self, SettingsError> {
+    pub fn new(problem: &'p Regression, start: &[f64], step_size: f64, seed: u64) -> Result<Self, LinearError> {
         if let Some((user, rows)) = problem.rows_per_user().enumerate().find(|(_, rows)| *rows != 1) {
-            return Err(SettingsError::RowsPerUser { user, rows });
+            return Err(LinearError::RowsPerUser { user, rows });
         }
         let dim = problem.dim();
         if start.len() != dim {
-            return Err(SettingsError::Mismatch { what: "parameters", expected: dim, found: start.len() });
+            return Err(SettingsError::Mismatch { what: "parameters", expected: dim, found: start.len() }.into());
         }
         if let Some(coordinate) = start.iter().position(|x| !x.is_finite()) {
-            return Err(SettingsError::Start { coordinate, value: start[coordinate] });
+            return Err(SettingsError::Start { coordinate, value: start[coordinate] }.into());
         }
         if !(step_size > 0.0 && step_size.is_finite()) {
-            return Err(SettingsError::StepSize(step_size));
+            return Err(SettingsError::from(StepSizeError::Size(step_size)).into());
         }
         let rows = problem.rows();
         let user = |(row, target): (usize, &f64)| {
@@ -217,4 +219,17 @@ fn fetch<C: Iterator<Item = usize>>(values: &[f64], columns: impl Fn(Range<usize
     let row = user.start..user.end;
     let ends = values[row.clone()].first().zip(values[row.clone()].last());
     black_box((ends.map(|(first, last)| first + last), columns(row).next()));
+}
+
+/// Why there is no such run.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
+pub enum LinearError {
+    #[error(
+        "user {user} holds {rows} rows, and a linear model with one number a user needs one: take a session instead"
+    )]
+    RowsPerUser { user: usize, rows: usize },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
 }

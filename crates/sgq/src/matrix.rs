@@ -47,10 +47,6 @@ impl Square {
     }
 
     /// Whether it has that many rows, and all numbers: one that was read from somewhere may not.
-    pub fn fits(&self, dim: usize) -> bool {
-        self.dim == dim && dim.checked_mul(dim) == Some(self.values.len())
-    }
-
     pub fn dim(&self) -> usize {
         self.dim
     }

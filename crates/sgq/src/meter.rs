@@ -12,6 +12,7 @@ pub struct Meter {
     diagnostic: Vec<u64>,
     billed_total: u64,
     polled: u64,
+    earlier: u64,
     costs: Vec<f64>,
     cost: f64,
 }
@@ -19,7 +20,15 @@ pub struct Meter {
 impl Meter {
     /// `costs` has one for each user, or none where all are 1.
     pub(crate) fn new(users: usize, costs: Vec<f64>) -> Self {
-        Self { billed: vec![0; users], diagnostic: vec![0; users], billed_total: 0, polled: 0, costs, cost: 0.0 }
+        Self {
+            billed: vec![0; users],
+            diagnostic: vec![0; users],
+            billed_total: 0,
+            polled: 0,
+            earlier: 0,
+            costs,
+            cost: 0.0,
+        }
     }
 
     /// What a query to a user costs.
@@ -55,6 +64,20 @@ impl Meter {
     /// Losses that were looked at without being billed, over all users.
     pub fn polled(&self) -> u64 {
         self.polled
+    }
+
+    /// Answers of an earlier run that were taken in without being billed again.
+    pub fn earlier(&self) -> u64 {
+        self.earlier
+    }
+
+    pub(crate) fn take_over(&mut self) {
+        self.earlier += 1;
+    }
+
+    /// Each user's cost; empty where all are 1.
+    pub(crate) fn costs(&self) -> &[f64] {
+        &self.costs
     }
 
     pub(crate) fn poll(&mut self, losses: u64) {

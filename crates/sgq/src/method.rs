@@ -1,92 +1,207 @@
-//! Methods: what is believed, whom to ask, how to move.
+//! Methods: what is believed, how to move, whom to ask.
 
-use std::fmt::Debug;
+mod by_name;
+mod list;
+mod parts;
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::fmt;
 
 use crate::{
-    LastGradient,
-    belief::{Model, Nothing},
-    choice::{Informative, OracleEi, Shuffled, SurrogateEi, Uniform},
-    update::{BestStep, Saga, Sgd, Svrg, ToMinimiser},
+    Belief, Choice, DefaultStep, LastGradient, SettingError, Settings, SettingsError, Update,
+    belief::{Curvature, Model},
+    setting::{SettingValue, Value},
+    step_size::Known,
 };
-
-/// What belief, choice and update have in common: all of their state can be saved and restored.
-///
-/// Any type that derives serde's two traits is a `Part`.
-pub trait Part: Clone + Debug + Serialize + DeserializeOwned + Send + Sync {}
-
-impl<T: Clone + Debug + Serialize + DeserializeOwned + Send + Sync> Part for T {}
+pub use by_name::{AnyBelief, AnyChoice, AnyUpdate, ComposeError, MethodEntry, PartEntry, STEP_SIZES, StepSizeEntry};
+pub use list::*;
+pub(crate) use parts::{Parts, Scenery, Taken};
 
 /// A named composition of the three parts.
 ///
-/// The compiler refuses parts that do not fit, such as a SAGA step without the gradients it corrects by.
+/// ```
+/// use sgq::{Method, belief::LastGradient, choice::Shuffled, update::Saga};
+///
+/// let mine = Method::new("shuffled SAGA", LastGradient::new(), Shuffled::new(), Saga);
+/// ```
+///
+/// The compiler refuses parts that do not fit, such as a SAGA step without the gradients it corrects by:
+///
+/// ```compile_fail
+/// use sgq::{Method, belief::Nothing, choice::Shuffled, update::Saga};
+///
+/// let wrong = Method::new("SAGA without a memory", Nothing, Shuffled::new(), Saga);
+/// ```
+///
+/// At run time it is still the three parts: their settings are read and changed by name, and what the method can do and
+/// needs is what they say.
 #[derive(Clone, Debug)]
-pub struct Method<B, C, U> {
-    pub(crate) name: String,
-    pub(crate) belief: B,
-    pub(crate) choice: C,
-    pub(crate) update: U,
+pub struct Method {
+    name: String,
+    parts: Box<dyn Parts>,
 }
 
-impl<B, C, U> Method<B, C, U> {
+impl Method {
     /// Composes a method of one's own.
+    pub fn new<B: Belief + Clone>(
+        name: impl Into<String>,
+        belief: B,
+        choice: impl Choice<B>,
+        update: impl Update<B>,
+    ) -> Self {
+        Self::boxed(name, belief, Box::new(choice), Box::new(update))
+    }
+
+    fn boxed<B: Belief + Clone>(
+        name: impl Into<String>,
+        belief: B,
+        choice: Box<dyn Choice<B>>,
+        update: Box<dyn Update<B>>,
+    ) -> Self {
+        Self { name: name.into(), parts: Box::new(parts::Triple { belief, choice, update }) }
+    }
+
+    /// What every front door takes where nobody names a method and at most so many users are asked: `frugal`, which needs the
+    /// fewest queries on real data and has nothing to tune. With more than 10,000 users its look at everybody with each query
+    /// takes long, and it is `saga`.
     ///
     /// ```
-    /// use sgq::{Method, belief::LastGradient, choice::Shuffled, update::Saga};
-    ///
-    /// let mine = Method::new("shuffled SAGA", LastGradient::new(), Shuffled::new(), Saga);
+    /// assert_eq!(sgq::Method::default_for(60).name(), "frugal");
     /// ```
-    pub fn new(name: impl Into<String>, belief: B, choice: C, update: U) -> Self {
-        Self { name: name.into(), belief, choice, update }
+    pub fn default_for(asked: u64) -> Self {
+        const MANY_USERS: u64 = 10_000;
+        if asked <= MANY_USERS { frugal() } else { saga() }
+    }
+
+    /// The same under another name.
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn into_parts(self) -> (String, Box<dyn Parts>) {
+        (self.name, self.parts)
+    }
+
+    /// The settings of its parts: the choice's, the belief's and the update's.
+    pub fn settings(&self) -> Vec<SettingValue> {
+        let mut settings: Vec<SettingValue> = Vec::new();
+        for setting in self.all_settings() {
+            // One that two parts share is set for both at once.
+            if settings.iter().all(|other| other.name != setting.name) {
+                settings.push(setting);
+            }
+        }
+        settings
+    }
+
+    /// Reading goes through the same declaration as writing, which wants the place itself.
+    fn all_settings(&self) -> Vec<SettingValue> {
+        self.parts.clone().settings().into_iter().map(SettingValue::from).collect()
+    }
+
+    /// The same as they are for that many users, those that follow from the number of users included.
+    pub fn settings_for(&self, users: usize) -> Result<Vec<SettingValue>, SettingsError> {
+        let mut method = self.clone();
+        method.parts.begin(users, 1)?;
+        Ok(method.settings())
+    }
+
+    /// What a setting is; `None` where the method has none of that name, or it follows from the number of users.
+    pub fn setting(&self, name: &str) -> Option<Value> {
+        self.settings().into_iter().find(|setting| setting.name == name)?.value
+    }
+
+    /// Changes a setting, of every part that has one of that name.
+    pub fn set(&mut self, name: &str, value: Value) -> Result<(), SettingError> {
+        let mut found = false;
+        for mut setting in self.parts.settings().into_iter().filter(|setting| setting.name == name) {
+            setting.set(value)?;
+            found = true;
+        }
+        if found {
+            return Ok(());
+        }
+        let known = self.settings().iter().map(|setting| setting.name).collect();
+        Err(SettingError::Unknown { method: self.name.clone(), name: name.to_owned(), known })
+    }
+
+    /// The same with a setting changed.
+    ///
+    /// ```
+    /// use sgq::{method, setting::Value};
+    ///
+    /// let lazy = method::sgq(0.3).with("lazy", Value::Switch(true))?;
+    /// assert_eq!(lazy.setting("lazy"), Some(Value::Switch(true)));
+    /// # Ok::<(), sgq::SettingError>(())
+    /// ```
+    pub fn with(mut self, name: &str, value: Value) -> Result<Self, SettingError> {
+        self.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Whether the method has a step size.
+    pub fn has_step_size(&self) -> bool {
+        self.parts.default_step().is_some()
+    }
+
+    /// The step size where nobody gives one, and where it comes from; `None` where the method goes its own way, or the
+    /// settings do not say how smooth users are.
+    pub fn default_step(&self, settings: &Settings) -> Result<Option<DefaultStep>, SettingsError> {
+        let Some((default, smoothness)) = self.parts.default_step().zip(settings.known_smoothness()?) else {
+            return Ok(None);
+        };
+        Ok(Some(default(&Known::new(&smoothness, settings.pl_constant, self.parts.order()))))
+    }
+
+    /// Whether two runs with different seeds are the same run.
+    pub fn is_deterministic(&self) -> bool {
+        self.parts.order().is_fixed() && !self.parts.needs().chance
+    }
+
+    /// Whether the method sees more than any real run could, and so is only a yardstick.
+    pub fn needs_oracle(&self) -> bool {
+        let needs = self.parts.needs();
+        needs.oracle || needs.hessians
+    }
+
+    /// What the method sees without paying for it, in words.
+    pub fn sees_more(&self) -> Option<&'static str> {
+        self.parts.needs().unpaid()
+    }
+
+    /// Whether a table of everybody's last gradient is kept.
+    pub fn keeps_table(&self) -> bool {
+        self.parts.belief().is::<LastGradient>()
+    }
+
+    /// How the method holds curvature where there are so many parameters; `None` where it has no model of the users.
+    pub fn curvature(&self, dim: usize) -> Option<Curvature> {
+        self.parts.belief().is::<Model>().then(|| Model::plan(dim))
     }
 }
 
-/// SGD: a user at random, a step along its gradient.
-pub fn sgd() -> Method<Nothing, Uniform, Sgd> {
-    Method::new("sgd", Nothing, Uniform, Sgd)
+/// By name, parts and settings: what a method of the same name and another setting differs in.
+impl PartialEq for Method {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.parts.type_names() == other.parts.type_names()
+            && self.all_settings() == other.all_settings()
+    }
 }
 
-/// SGD without replacement: every user once in random order, then again.
-pub fn shuffled_sgd() -> Method<Nothing, Shuffled, Sgd> {
-    Method::new("shuffled-sgd", Nothing, Shuffled::new(), Sgd)
-}
-
-/// OGQ, Algorithm 1: the user with the largest expected improvement, by an oracle. A yardstick, for simulations only.
-pub fn ogq() -> Method<Nothing, OracleEi, Sgd> {
-    Method::new("ogq", Nothing, OracleEi::new(), Sgd)
-}
-
-/// SGQ, Algorithm 2: the user with the largest surrogate improvement plus bonus; with probability `explore` (`p` in the
-/// paper) one at random.
-pub fn sgq(explore: f64) -> Method<LastGradient, SurrogateEi, Sgd> {
-    Method::new("sgq", LastGradient::new(), SurrogateEi::new(explore), Sgd)
-}
-
-/// SGQ without its practical difficulties, which docs/sgq-in-practice.md has measured: starts at once, learns each `L_i`, weighs
-/// the bonus by a tenth, and finds its own step size. Nothing needs to be known or tuned.
-pub fn practical_sgq(explore: f64) -> Method<LastGradient, SurrogateEi, BestStep> {
-    let belief = LastGradient::new().lazy(true).learning(true);
-    Method::new("practical-sgq", belief, SurrogateEi::new(explore).bonus_weight(0.1), BestStep::new())
-}
-
-/// SAGA: a user at random, a step corrected by everybody's last gradient.
-pub fn saga() -> Method<LastGradient, Uniform, Saga> {
-    Method::new("saga", LastGradient::new(), Uniform, Saga)
-}
-
-/// SVRG: a user at random, a step corrected by a full gradient taken every `inner_steps` steps.
-pub fn svrg(inner_steps: usize) -> Method<Nothing, Uniform, Svrg> {
-    Method::new("svrg", Nothing, Uniform, Svrg::new(inner_steps))
-}
-
-/// SAGA's step with SGQ's choice: the remark after Theorem 2.
-pub fn saga_sgq(explore: f64) -> Method<LastGradient, SurrogateEi, Saga> {
-    Method::new("saga-sgq", LastGradient::new(), SurrogateEi::new(explore), Saga)
-}
-
-/// Frugal: a model of all users, whoever tells the most about the mean gradient, and a step to where the model is smallest.
-/// Starts at once, and has nothing to tune; docs/frugal.md.
-pub fn frugal() -> Method<Model, Informative, ToMinimiser> {
-    Method::new("frugal", Model::new(), Informative::new(), ToMinimiser)
+impl fmt::Display for Method {
+    /// The name, the parts and the settings, in a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.part_names().join(" + "))?;
+        for setting in self.settings() {
+            if let Some(value) = setting.value {
+                write!(f, ", {} = {value}", setting.name)?;
+            }
+        }
+        Ok(())
+    }
 }

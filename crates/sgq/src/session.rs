@@ -1,6 +1,6 @@
 //! Ask and tell: the state machine that every run goes through.
 
-mod ask_tell;
+mod earlier;
 mod open;
 mod snapshot;
 mod stop;
@@ -11,11 +11,17 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Belief, Choice, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Reply, Scene, Smoothness, Step, Update,
-    kernel, random::Fingerprint, step_size::Schedule, theory::Theorem,
+    Belief, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Reply, Smoothness,
+    choice::Purpose,
+    kernel,
+    method::{Parts, Scenery, Taken},
+    random::Fingerprint,
+    step_size::Schedule,
+    theory::Theorem,
+    update::Wants,
 };
 
-pub use ask_tell::AskTell;
+pub use earlier::{EarlierError, PaidAnswer, Refused};
 pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
 use stop::StopRules;
@@ -42,9 +48,12 @@ use stop::StopRules;
 ///
 /// A session never loses a paid answer to a mistake: an answer it cannot take is refused and the same question stays
 /// open; the same answer told twice counts once.
+///
+/// Any method fits the same type: its parts are behind it.
 #[derive(Debug)]
-pub struct Session<'s, B, C, U> {
-    state: State<B, C, U>,
+pub struct Session<'s> {
+    parts: Box<dyn Parts>,
+    state: State,
     sight: Sight<'s>,
     // Scratch space, not part of the state.
     next_point: Arc<[f64]>,
@@ -117,15 +126,12 @@ pub struct Query {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
-/// Everything that decides how a session goes on.
+/// Everything that decides how a session goes on, but for the state of the method's parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct State<B, C, U> {
+struct State {
     name: String,
     /// The types of the three parts: many of them have no state that could tell them apart.
-    parts: [String; 3],
-    belief: B,
-    choice: C,
-    update: U,
+    part_types: [String; 3],
     smoothness: Option<Smoothness>,
     schedule: Schedule,
     stop_rules: StopRules,
@@ -136,23 +142,29 @@ struct State<B, C, U> {
     /// The next user of the sweep under way.
     sweep: Option<usize>,
     /// The open question.
-    pending: Option<Chosen>,
-    /// Whether the user of the coming step has answered at the update's extra point.
-    extra_done: bool,
+    pending: Option<Pending>,
     /// A fingerprint of every answer taken so far, by ticket.
     answers: Vec<u64>,
     stop: Option<StopReason>,
 }
 
-impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
-    fn from_parts(state: State<B, C, U>, sight: Sight<'s>) -> Self {
-        let dim = state.point.len();
-        let looks = if state.choice.needs().oracle { state.users() * dim } else { 0 };
-        let hessian = if state.update.needs_hessians() { dim * dim } else { 0 };
+/// An open question.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Pending {
+    chosen: Chosen,
+    purpose: Purpose,
+}
+
+impl<'s> Session<'s> {
+    fn from_parts(parts: Box<dyn Parts>, state: State, sight: Sight<'s>) -> Self {
+        let (dim, needs) = (state.point.len(), parts.needs());
+        let looks = if needs.oracle { state.users() * dim } else { 0 };
+        let hessian = if needs.hessians { dim * dim } else { 0 };
         Self {
             next_point: Arc::from(&*state.point),
             all_gradients: vec![0.0; looks],
             hessian: vec![0.0; hessian],
+            parts,
             state,
             sight,
         }
@@ -160,45 +172,73 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
 
     /// Whom to ask next, and where; `None` once the run has stopped.
     ///
-    /// Until the answer is told, asking again gives the same question.
+    /// Until the answer is told, asking again gives the same question. Where answers were so large that no user has a score
+    /// that is a number, the run has diverged.
     pub fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
         if self.state.stop.is_some() {
             return Ok(None);
         }
-        let pending = match (self.state.pending, self.state.sweep) {
-            (Some(pending), _) => pending,
-            (None, Some(user)) => Chosen::user(user),
-            (None, None) => self.choose()?,
+        let pending = match self.state.pending {
+            Some(pending) => pending,
+            None => match self.next_question() {
+                Err(ChoiceError::NoScore) => {
+                    self.stop_as_diverged();
+                    return Ok(None);
+                }
+                next => next?,
+            },
         };
         self.state.pending = Some(pending);
         Ok(Some(Query {
             ticket: self.state.open_ticket(),
-            user: pending.user,
-            point: self.state.extra_point().map_or_else(|| Arc::clone(&self.state.point), Arc::from),
-            explored: pending.explored,
+            user: pending.chosen.user,
+            point: self.place_of(&pending),
+            explored: pending.chosen.explored,
         }))
+    }
+
+    /// Where a question is asked: at the update's other point, or at the current one.
+    fn place_of(&self, pending: &Pending) -> Arc<[f64]> {
+        match (pending.purpose, self.parts.wants()) {
+            (Purpose::Elsewhere, Wants::Elsewhere(point)) => Arc::from(point),
+            _ => Arc::clone(&self.state.point),
+        }
+    }
+
+    fn next_question(&mut self) -> Result<Pending, ChoiceError> {
+        if let Some(user) = self.state.sweep {
+            let last = self.next_of_sweep(user + 1).is_none();
+            return Ok(Pending { chosen: Chosen::user(user), purpose: Purpose::Sweep { last } });
+        }
+        let chosen = self.choose()?;
+        let elsewhere = matches!(self.parts.wants(), Wants::Elsewhere(_));
+        Ok(Pending { chosen, purpose: if elsewhere { Purpose::Elsewhere } else { Purpose::Step } })
+    }
+
+    /// The first user of a sweep from this one on: anybody where the update wants everybody, else whoever was not asked.
+    fn next_of_sweep(&self, from: usize) -> Option<usize> {
+        let everybody = self.parts.wants() == Wants::Everybody;
+        (from..self.state.users()).find(|user| everybody || !self.parts.is_asked(*user))
     }
 
     fn choose(&mut self) -> Result<Chosen, ChoiceError> {
         let state = &mut self.state;
-        let users = state.users();
+        let (users, needs) = (state.users(), self.parts.needs());
         let mut all_gradients = None;
-        if let (true, Some(oracle)) = (state.choice.needs().oracle, self.sight.oracle()) {
+        if let (true, Some(oracle)) = (needs.oracle, self.sight.oracle()) {
             state.meter.look_at_all(oracle, &state.point, &mut self.all_gradients);
             all_gradients = Some(&*self.all_gradients);
         }
-        let scene = Scene {
+        let scenery = Scenery {
             users,
             point: &state.point,
             step_size: state.schedule.at(state.steps),
-            belief: &state.belief,
-            own_step: state.update.has_own_step(),
             smoothness: state.smoothness.as_ref(),
+            costs: state.meter.costs(),
             all_gradients,
-            problem: self.sight.problem().filter(|_| state.choice.needs().losses),
-            meter: &state.meter,
+            problem: self.sight.problem().filter(|_| needs.polls),
         };
-        let chosen = state.choice.choose(&scene, &mut state.random)?;
+        let chosen = self.parts.choose(&scenery, &mut state.random)?;
         state.meter.poll(chosen.polled);
         if chosen.user >= users {
             return Err(ChoiceError::NoSuchUser { user: chosen.user, users });
@@ -210,16 +250,23 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     ///
     /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open.
     pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
-        let state = &mut self.state;
+        let state = &self.state;
         if let Some(&taken) = usize::try_from(ticket.0).ok().and_then(|number| state.answers.get(number)) {
             return if taken == fingerprint(gradient) { Ok(()) } else { Err(TellError::AnsweredAlready { ticket }) };
         }
-        let Some(chosen) = state.pending.filter(|_| ticket == state.open_ticket()) else {
+        let Some(pending) = state.pending.filter(|_| ticket == state.open_ticket()) else {
             return Err(TellError::UnknownTicket { ticket });
         };
-        let user = chosen.user;
-        if gradient.len() != state.point.len() {
-            return Err(TellError::Length { user, expected: state.point.len(), found: gradient.len() });
+        self.check(pending.chosen.user, &state.point, pending.purpose, gradient)?;
+        self.state.meter.bill(pending.chosen.user);
+        self.take(pending, gradient);
+        Ok(())
+    }
+
+    /// Refuses an answer that cannot be right, or cannot be kept.
+    fn check(&self, user: usize, point: &[f64], purpose: Purpose, gradient: &[f64]) -> Result<(), TellError> {
+        if gradient.len() != point.len() {
+            return Err(TellError::Length { user, expected: point.len(), found: gradient.len() });
         }
         if !kernel::all_within(gradient, f64::MAX)
             && let Some(coordinate) = gradient.iter().position(|value| !value.is_finite())
@@ -227,82 +274,83 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
             return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
         // An answer at another point is for the update alone.
-        if state.extra_point().is_none() {
-            state.belief.check(user, &state.point, gradient)?;
-        }
+        if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.check(user, point, gradient) }
+    }
 
-        state.answers.push(fingerprint(gradient));
-        state.meter.bill(user);
-        let mut moved = false;
-        if state.extra_point().is_some() {
-            state.update.observe_extra(gradient);
-            // The question to the same user at the current point follows.
-            state.extra_done = true;
-        } else {
-            state.pending = None;
-            state.extra_done = false;
-            moved = self.take_answer(&chosen, gradient);
-        }
+    /// Takes in the answer to the open question.
+    fn take(&mut self, pending: Pending, gradient: &[f64]) {
+        let Pending { chosen, purpose } = pending;
+        // The question to the same user at the current point follows one at another.
+        let follows = (purpose == Purpose::Elsewhere).then_some(Pending { chosen, purpose: Purpose::Step });
+        let for_update = !purpose.is_sweep() || self.parts.wants() == Wants::Everybody;
+        let asked_at = self.place_of(&pending);
+        let moved = self.use_answer(&chosen, purpose, &asked_at, gradient, for_update);
+        self.state.pending = follows;
+        self.state.sweep = match purpose {
+            Purpose::Sweep { last: false } => self.next_of_sweep(chosen.user + 1),
+            _ => (self.parts.wants() == Wants::Everybody).then_some(0),
+        };
         if self.state.stop.is_none() {
             self.state.stop = self.reason_to_stop(moved);
         }
-        Ok(())
     }
 
-    /// Uses an answer at the current point; returns whether the point has moved.
-    fn take_answer(&mut self, chosen: &Chosen, gradient: &[f64]) -> bool {
+    /// Lets the parts use an answer; returns whether the point has moved.
+    fn use_answer(
+        &mut self,
+        chosen: &Chosen,
+        purpose: Purpose,
+        point: &[f64],
+        gradient: &[f64],
+        for_update: bool,
+    ) -> bool {
         let state = &mut self.state;
-        let user = chosen.user;
-        let mut reply =
-            Reply { user, point: &state.point, gradient, sweep: state.sweep.is_some(), loss: None, hessian: None };
+        let (user, needs) = (chosen.user, self.parts.needs());
+        state.answers.push(fingerprint(gradient));
+        let mut reply = Reply { user, point, gradient, purpose, loss: None, hessian: None };
         if let Some(problem) = self.sight.problem() {
-            if state.choice.needs().losses {
-                reply.loss = Some(problem.user_value(user, reply.point));
-            }
-            if state.update.needs_hessians() && problem.hessian(user, reply.point, &mut self.hessian) {
+            reply.loss = needs.losses.then(|| problem.user_value(user, point));
+            if needs.hessians && problem.hessian(user, point, &mut self.hessian) {
                 reply.hessian = Some(&self.hessian);
             }
         }
-        let size = state.schedule.at(state.steps);
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);
-        let mut moved = false;
-        let sweep = state.sweep;
-        if let Some(user) = sweep {
-            let wanted = state.update.wants_sweep();
-            if wanted {
-                state.update.observe_sweep(&reply);
-            }
-            state.sweep = Some(user + 1).filter(|next| *next < state.meter.billed_per_user().len());
-            if wanted && state.sweep.is_none() {
-                moved = state.update.finish_sweep(size, next_point);
-            }
-        } else {
-            let smoothness = state.smoothness.as_ref();
-            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size, smoothness };
-            state.update.step(&step, &mut state.random, next_point);
-            moved = true;
-        }
-        state.belief.observe(user, reply.point, gradient);
-        if sweep.is_none() {
-            let smoothness = state.smoothness.as_ref();
-            let step = Step { belief: &state.belief, reply, weight: chosen.weight, size, smoothness };
-            state.update.arrive(&step, next_point);
-        }
-        state.choice.observe(&reply, &mut state.random);
+        let size = state.schedule.at(state.steps);
+        let taken = Taken { reply, weight: chosen.weight, size, smoothness: state.smoothness.as_ref(), for_update };
+        let moved = self.parts.take(&taken, &mut state.random, next_point);
         if moved {
             state.steps += 1;
             if state.stop_rules.diverged(next_point) {
-                state.stop = Some(StopReason::Diverged { steps: state.steps });
-                return moved;
+                self.stop_as_diverged();
+            } else {
+                std::mem::swap(&mut state.point, &mut self.next_point);
             }
-            std::mem::swap(&mut state.point, &mut self.next_point);
-        }
-        if state.sweep.is_none() {
-            state.sweep = state.update.wants_sweep().then_some(0);
         }
         moved
+    }
+
+    /// For whoever knows that answers are past what numbers can hold.
+    pub(crate) fn stop_as_diverged(&mut self) {
+        self.state.stop = Some(StopReason::Diverged { steps: self.state.steps });
+    }
+
+    /// Raises the budget by that many queries: a run that had spent it goes on.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, StopReason, method};
+    /// let mut session = Session::new(method::sgd(), Settings::new(vec![5.0], 2).step_size(0.1).budget(0))?;
+    /// assert_eq!(session.ask()?, None);
+    /// session.extend(3);
+    /// assert!(session.ask()?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extend(&mut self, queries: u64) {
+        self.state.stop_rules.extend(queries);
+        if let Some(StopReason::Budget { .. }) = self.state.stop {
+            self.state.stop = self.reason_to_stop(true);
+        }
     }
 
     /// The gap, which can be costly to compute, is only looked at where the point has moved.
@@ -311,7 +359,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         state.stop_rules.reason(
             state.meter.billed(),
             || if moved { self.sight.gap(&state.point) } else { None },
-            state.belief.surrogate_gradient(),
+            self.parts.surrogate_gradient(),
         )
     }
 
@@ -342,7 +390,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
 
     /// The theorem that bounds the step size of this method, where there is one.
     pub fn theorem(&self) -> Option<Theorem> {
-        open::theorem(&self.state.belief, &self.state.choice, &self.state.update)
+        self.parts.theorem()
     }
 
     /// The counts, user by user, billed and diagnostic.
@@ -350,23 +398,22 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         &self.state.meter
     }
 
-    /// What is believed of the users.
-    pub fn belief(&self) -> &B {
-        &self.state.belief
+    /// What is believed of the users, where it is a belief of that type.
+    ///
+    /// ```
+    /// # use sgq::{LastGradient, Session, Settings, method};
+    /// let session = Session::new(method::saga(), Settings::new(vec![5.0], 2).step_size(0.1))?;
+    /// assert_eq!(session.belief::<LastGradient>().unwrap().unasked(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn belief<B: Belief>(&self) -> Option<&B> {
+        self.parts.belief().downcast_ref()
     }
 
     /// `‖ḡ‖`, the norm of the belief's estimate of `∇f`, once it has one. It is made of answers that were paid for, so a real
     /// run can watch it.
     pub fn surrogate_gradient_norm(&self) -> Option<f64> {
-        self.state.belief.surrogate_gradient().map(kernel::norm)
-    }
-
-    pub(crate) fn choice(&self) -> &C {
-        &self.state.choice
-    }
-
-    pub(crate) fn update(&self) -> &U {
-        &self.state.update
+        self.parts.surrogate_gradient().map(kernel::norm)
     }
 
     /// Why the run stopped; `None` while it goes on.
@@ -375,14 +422,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     }
 }
 
-impl<B: Belief, C, U: Update<B>> State<B, C, U> {
-    /// Where the user of the coming step is still to be asked first.
-    fn extra_point(&self) -> Option<&[f64]> {
-        if self.sweep.is_some() || self.extra_done { None } else { self.update.extra_point() }
-    }
-}
-
-impl<B, C, U> State<B, C, U> {
+impl State {
     fn users(&self) -> usize {
         self.meter.billed_per_user().len()
     }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{Problem, StepSize, Storage, storage::StorageError, theory::Theorem};
+use crate::{
+    Need, Problem, SettingError, Smoothness, SmoothnessError, StepSize, StepSizeError, Storage, storage::StorageError,
+};
 
 /// Where to start, how far to step, when to stop.
 ///
@@ -18,21 +20,23 @@ use crate::{Problem, StepSize, Storage, storage::StorageError, theory::Theorem};
 /// ```
 ///
 /// Nothing is checked until a [`Session`](crate::Session) is built from it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each is documented on the call that sets it
 pub struct Settings {
-    pub(crate) start: Vec<f64>,
-    pub(crate) users: usize,
-    pub(crate) smoothness: Option<Vec<f64>>,
-    pub(crate) objective_smoothness: Option<f64>,
-    pub(crate) costs: Option<Vec<f64>>,
-    pub(crate) pl_constant: Option<f64>,
-    pub(crate) step_size: Option<StepSize>,
-    pub(crate) budget: Option<u64>,
-    pub(crate) target_gap: Option<f64>,
-    pub(crate) gradient_tolerance: Option<f64>,
-    pub(crate) divergence_limit: f64,
-    pub(crate) seed: u64,
-    pub(crate) storage: Storage,
+    pub start: Vec<f64>,
+    pub users: usize,
+    pub smoothness: Option<Vec<f64>>,
+    pub objective_smoothness: Option<f64>,
+    pub costs: Option<Vec<f64>>,
+    pub pl_constant: Option<f64>,
+    pub step_size: StepSize,
+    pub budget: Option<u64>,
+    pub target_gap: Option<f64>,
+    pub gradient_tolerance: Option<f64>,
+    pub divergence_limit: f64,
+    pub seed: u64,
+    pub storage: Storage,
 }
 
 impl Settings {
@@ -45,7 +49,7 @@ impl Settings {
             objective_smoothness: None,
             costs: None,
             pl_constant: None,
-            step_size: None,
+            step_size: StepSize::Auto,
             budget: None,
             target_gap: None,
             gradient_tolerance: None,
@@ -90,9 +94,9 @@ impl Settings {
         self
     }
 
-    /// The step size: a number, or any other [`StepSize`] rule.
+    /// The step size: a number, or any other [`StepSize`] rule. By default the method's own, [`StepSize::Auto`].
     pub fn step_size(mut self, rule: impl Into<StepSize>) -> Self {
-        self.step_size = Some(rule.into());
+        self.step_size = rule.into();
         self
     }
 
@@ -134,64 +138,12 @@ impl Settings {
         self.storage = storage.into();
         self
     }
-}
 
-/// The users' smoothness constants, checked: one for each, finite, none negative, not all zero.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Smoothness {
-    each: Vec<f64>,
-    mean: f64,
-    max: f64,
-    objective: Option<f64>,
-}
-
-impl Smoothness {
-    /// Checks the constants of that many users.
-    pub fn new(each: Vec<f64>, users: usize) -> Result<Self, SettingsError> {
-        if each.len() != users {
-            return Err(SettingsError::SmoothnessLength { users, found: each.len() });
-        }
-        for (user, &value) in each.iter().enumerate() {
-            if !(value >= 0.0 && value.is_finite()) {
-                return Err(SettingsError::Smoothness { user, value });
-            }
-        }
-        let mean = each.iter().sum::<f64>() / users as f64;
-        let max = each.iter().copied().fold(0.0, f64::max);
-        if max == 0.0 || mean.is_infinite() {
-            let user = each.iter().position(|value| *value == max).unwrap_or(0);
-            return Err(SettingsError::Smoothness { user, value: max });
-        }
-        Ok(Self { each, mean, max, objective: None })
-    }
-
-    /// Adds what is known of `f` itself; it must be positive, and is at most the mean.
-    pub fn with_objective(mut self, objective: Option<f64>) -> Result<Self, SettingsError> {
-        if let Some(value) = objective.filter(|value| !(*value > 0.0 && *value <= self.mean * (1.0 + 1e-9))) {
-            return Err(SettingsError::ObjectiveSmoothness { value, mean: self.mean });
-        }
-        self.objective = objective;
-        Ok(self)
-    }
-
-    /// The smoothness of `f` itself, where it is known.
-    pub fn objective(&self) -> Option<f64> {
-        self.objective
-    }
-
-    /// `L_i` of every user.
-    pub fn each(&self) -> &[f64] {
-        &self.each
-    }
-
-    /// `L = (1/n) Σ L_i`.
-    pub fn mean(&self) -> f64 {
-        self.mean
-    }
-
-    /// `L_max = max_i L_i`.
-    pub fn max(&self) -> f64 {
-        self.max
+    /// The users' smoothness, checked; `None` where it is not known.
+    pub(crate) fn known_smoothness(&self) -> Result<Option<Smoothness>, SmoothnessError> {
+        let checked =
+            |each: &Vec<f64>| Smoothness::new(each.clone(), self.users)?.with_objective(self.objective_smoothness);
+        self.smoothness.as_ref().map(checked).transpose()
     }
 }
 
@@ -200,10 +152,6 @@ impl Smoothness {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum SettingsError {
-    #[error(
-        "the choice {choice:?} and the update {update:?} do not fit: informative goes with to-minimiser, and that with informative, uniform, shuffled or cyclic"
-    )]
-    DoNotFit { choice: &'static str, update: &'static str },
     #[error("there are no users: at least one is needed")]
     NoUsers,
     #[error("{users} users with {dim} parameters each are more than this machine can address")]
@@ -212,91 +160,28 @@ pub enum SettingsError {
     EmptyStart,
     #[error("coordinate {coordinate} of the starting point is {value}: it must be finite")]
     Start { coordinate: usize, value: f64 },
-    #[error("{found} smoothness constants were given for {users} users: give one L_i for each")]
-    SmoothnessLength { users: usize, found: usize },
-    #[error(
-        "the smoothness constant of user {user} is {value}: it must not be negative, not every one may be 0, and their sum must be finite"
-    )]
-    Smoothness { user: usize, value: f64 },
-    #[error("the smoothness of f is given as {value}: it must be positive, and cannot exceed the mean L_i, {mean}")]
-    ObjectiveSmoothness { value: f64, mean: f64 },
     #[error("{found} costs were given for {users} users: give one for each")]
     CostsLength { users: usize, found: usize },
     #[error("a query to user {user} costs {value}: it must be positive and finite")]
     Cost { user: usize, value: f64 },
-    #[error("{method} goes by users' smoothness: give the settings each L_i, or have them learned")]
-    NeedsSmoothness { method: String },
-    #[error(
-        "{method} corrects its steps by everybody's last gradient, and cannot begin before all were asked: take another update, \
-         such as sgd, or a table that is not lazy"
-    )]
-    NeedsEverybody { method: String },
-    #[error("no step size was set: give a number, a rule, or the theory's")]
-    NoStepSize,
-    #[error("the step size is {0}: it must be positive and finite")]
-    StepSize(f64),
-    #[error("the decay rate of the step size is {0}: it must be finite and not negative")]
-    DecayRate(f64),
-    #[error("a piecewise step size needs pieces in rising order, of which the first starts at step 0")]
-    Pieces,
-    #[error("no theorem bounds the step size of {method}: give a number")]
-    NoTheorem { method: String },
-    #[error("{theorem} needs {missing} for its step size: give it, or a step size of your own")]
-    TheoryNeeds { theorem: Theorem, missing: &'static str },
-    #[error("{theorem} allows no step at all here (its cap is {cap}): give a step size of your own")]
-    NoStepAllowed { theorem: Theorem, cap: f64 },
-    #[error(
-        "the Polyak-Łojasiewicz constant is {value}: it must be positive, and cannot exceed the mean smoothness, {smoothness}"
-    )]
-    PlConstant { value: f64, smoothness: f64 },
-    #[error("the exploration probability p is {0}: it must lie in [0, 1]")]
-    Exploration(f64),
-    #[error("the bonus weight is {0}: it must be finite and not negative")]
-    BonusWeight(f64),
-    #[error("the mixture is {0}: it must lie in (0, 1]")]
-    Mixture(f64),
-    #[error(
-        "{candidates} candidates are to be polled among {users} users: poll at least 1, and not more than there are"
-    )]
-    Candidates { candidates: usize, users: usize },
-    #[error("the probability of a snapshot is {0}: it must lie in (0, 1]")]
-    SnapshotProbability(f64),
-    #[error("the momentum τ₁ is {0}: it must lie in (0, ½]")]
-    Momentum(f64),
-    #[error("position {position} of the fixed sequence is user {user}, but there are only {users}: users count from 0")]
-    SequenceUser { position: usize, user: usize, users: usize },
-    #[error("with 0 inner steps between full gradients the method would never step: give at least 1")]
-    NoInnerSteps,
-    #[error(
-        "{method} looks at every user's gradient before it asks for one, and this session has no oracle: \
-         simulate it against a problem, or take a method that works with answers alone, such as sgq"
-    )]
-    NeedsOracle { method: String },
-    #[error(
-        "{method} looks at users' losses, and this session sees none: simulate it against a problem, or take a method that \
-         works with gradients alone"
-    )]
-    NeedsLosses { method: String },
-    #[error(
-        "{method} wants each user's Hessian with its gradient, and this session has none: simulate it against a problem \
-         that knows them"
-    )]
-    NeedsHessians { method: String },
-    #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
-    NeedsOptimum,
-    #[error("{method} keeps no gradients, so there is no surrogate gradient to stop by: use another stop")]
-    NeedsSurrogate { method: String },
     #[error("the {name} is {value}: it must be positive and finite")]
     Stop { name: &'static str, value: f64 },
+    #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
+    NeedsOptimum,
+    #[error("the problem has {expected} {what}, the settings {found}")]
+    Mismatch { what: &'static str, expected: usize, found: usize },
+    /// The method needs something that this session does not have.
+    #[error("{method} {need}")]
+    Unmet { method: String, need: Need },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error(transparent)]
+    Smoothness(#[from] SmoothnessError),
+    #[error(transparent)]
+    StepSize(#[from] StepSizeError),
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// For parts of one's own, in their own words.
     #[error("{0}")]
     Other(String),
-    #[error(
-        "user {user} holds {rows} rows, and a linear model with one number a user needs one: take a session instead"
-    )]
-    RowsPerUser { user: usize, rows: usize },
-    #[error("the problem has {expected} {what}, the settings {found}")]
-    Mismatch { what: &'static str, expected: usize, found: usize },
 }

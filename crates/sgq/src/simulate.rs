@@ -2,16 +2,21 @@
 
 use std::{
     io,
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use rayon::prelude::*;
 use thiserror::Error;
 
-use crate::{AskTell, ChoiceError, Problem, Query, SettingsError, StopReason, TellError};
+use crate::{
+    Problem, Session, SettingsError, StopReason,
+    drive::{Answer, DriveError, Observer, drive},
+};
 
 /// What one simulated run gave.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Trial {
     /// `f(x) − inf f` after 0, 1, 2 … billed queries. Infinite after divergence.
     pub gaps: Vec<f64>,
@@ -21,19 +26,6 @@ pub struct Trial {
     pub billed_per_user: Vec<u64>,
     /// Gradients that were looked at without being billed.
     pub diagnostic: u64,
-}
-
-/// One billed answer, as a simulation sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer<'a> {
-    /// Queries paid for so far, this one included.
-    pub queries: u64,
-    /// What was asked.
-    pub query: &'a Query,
-    /// The answer.
-    pub gradient: &'a [f64],
-    /// The step size `α_t` that the choice was made with.
-    pub step_size: f64,
 }
 
 /// Drives a session against a problem for that many queries, and keeps the gap after each.
@@ -52,10 +44,10 @@ pub struct Answer<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn gap_curve(
-    session: &mut dyn AskTell,
+    session: &mut Session<'_>,
     problem: &dyn Problem,
     queries: u64,
-    mut record: impl FnMut(&Answer<'_>) -> io::Result<()>,
+    record: impl FnMut(&Answer<'_>) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
     for (what, expected, found) in [
         ("users", problem.users(), session.meter().billed_per_user().len()),
@@ -65,54 +57,54 @@ pub fn gap_curve(
             return Err(SettingsError::Mismatch { what, expected, found }.into());
         }
     }
-    let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
-    let length = usize::try_from(queries).unwrap_or(usize::MAX);
-    let mut gradient = vec![0.0; problem.dim()];
-    let mut gap = gap_at(session.point())?;
-    let mut gaps = vec![gap];
-    let mut stop = None;
-    while gaps.len() <= length {
-        let query = match session.ask() {
-            Ok(Some(query)) => query,
-            Ok(None) => break,
-            Err(ChoiceError::NoScore) => {
-                // Answers so large that no score of them is a number.
-                stop = Some(StopReason::Diverged { steps: session.steps() });
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        };
-        problem.gradient(query.user, &query.point, &mut gradient);
-        if !gradient.iter().all(|value| value.is_finite()) {
-            // The point is finite but the gradient there is not: the objective is past what numbers can hold.
-            stop = Some(StopReason::Diverged { steps: session.steps() });
-            break;
-        }
-        let step_size = session.step_size();
-        record(&Answer { queries: session.queries() + 1, query: &query, gradient: &gradient, step_size })?;
-        let steps = session.steps();
-        session.tell(query.ticket, &gradient)?;
-        if let Some(StopReason::Diverged { .. }) = session.stop_reason() {
-            break;
-        }
-        if session.steps() != steps {
-            gap = gap_at(session.point())?;
-        }
-        gaps.push(gap);
-    }
-    let stop = stop.or(session.stop_reason()).unwrap_or(StopReason::Budget { queries });
+    let gap = problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?;
+    let length = usize::try_from(queries).unwrap_or(usize::MAX).saturating_add(1);
+    let mut curve = Curve { problem, length, steps: session.steps(), gap, gaps: vec![gap], record };
+    let stop = if length > 1 { drive(session, problem, &mut curve)? } else { None };
+    let stop = stop.unwrap_or(StopReason::Budget { queries });
+    let Curve { mut gaps, mut gap, .. } = curve;
     if let StopReason::Diverged { .. } = stop {
         gap = f64::INFINITY;
     }
-    let missing = length.saturating_add(1).saturating_sub(gaps.len());
+    let missing = length.saturating_sub(gaps.len());
     gaps.try_reserve_exact(missing).map_err(|_| SimulationError::TooLong { queries })?;
-    gaps.resize(length.saturating_add(1), gap);
+    gaps.resize(length, gap);
     Ok(Trial {
         gaps,
         stop,
         billed_per_user: session.meter().billed_per_user().to_vec(),
         diagnostic: session.meter().diagnostic(),
     })
+}
+
+/// Keeps the gap after each query.
+struct Curve<'p, R> {
+    problem: &'p dyn Problem,
+    /// How many gaps there are to be.
+    length: usize,
+    /// Steps when the gap was looked at.
+    steps: u64,
+    gap: f64,
+    gaps: Vec<f64>,
+    record: R,
+}
+
+impl<R: FnMut(&Answer<'_>) -> io::Result<()>> Observer for Curve<'_, R> {
+    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+        (self.record)(answer)
+    }
+
+    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
+        if let Some(StopReason::Diverged { .. }) = session.stop_reason() {
+            return ControlFlow::Break(());
+        }
+        if session.steps() != self.steps {
+            self.steps = session.steps();
+            self.gap = self.problem.gap(session.point()).unwrap_or(f64::NAN);
+        }
+        self.gaps.push(self.gap);
+        if self.gaps.len() < self.length { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
 }
 
 /// Runs `trials` independent trials, in parallel, and returns them in order.
@@ -152,13 +144,7 @@ pub enum SimulationError {
         /// The queries asked for.
         queries: u64,
     },
-    /// The choice failed.
+    /// The run could not go on.
     #[error(transparent)]
-    Choice(#[from] ChoiceError),
-    /// The session refused the problem's answer.
-    #[error(transparent)]
-    Tell(#[from] TellError),
-    /// The answers could not be recorded.
-    #[error("the trace could not be written: {0}")]
-    Record(#[from] io::Error),
+    Drive(#[from] DriveError),
 }

@@ -1,12 +1,16 @@
 //! How far to go: step-size rules.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
-use crate::SettingsError;
+use crate::{Order, Smoothness, theory::Theorem};
 
 /// A rule for the step size `α_t`, where `t` counts the steps taken so far (start-up queries are not steps).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum StepSize {
+    /// The method's own, [`DefaultStep`]; needs `L_i`, unless the method goes its own way.
+    #[default]
+    Auto,
     /// The same at every step.
     Constant(f64),
     /// `α_t = initial / (1 + rate·t)`.
@@ -37,12 +41,14 @@ pub(crate) enum Schedule {
 }
 
 impl Schedule {
-    /// Checks a rule; `theory` is asked for the cap only where the rule wants it.
+    /// Checks a rule; `auto` and `theory` are asked only where the rule wants them.
     pub(crate) fn new(
         rule: StepSize,
-        theory: impl FnOnce() -> Result<f64, SettingsError>,
-    ) -> Result<Self, SettingsError> {
+        auto: impl FnOnce() -> Result<f64, StepSizeError>,
+        theory: impl FnOnce() -> Result<f64, StepSizeError>,
+    ) -> Result<Self, StepSizeError> {
         let schedule = match rule {
+            StepSize::Auto => Self::constant(auto()?),
             StepSize::Constant(size) => Self::constant(size),
             StepSize::Theory => Self::constant(theory()?),
             StepSize::Decay { initial, rate } => Self::Decay { initial, rate },
@@ -52,25 +58,25 @@ impl Schedule {
         Ok(schedule)
     }
 
-    fn constant(size: f64) -> Self {
+    pub(crate) fn constant(size: f64) -> Self {
         Self::Decay { initial: size, rate: 0.0 }
     }
 
-    fn check(&self) -> Result<(), SettingsError> {
+    fn check(&self) -> Result<(), StepSizeError> {
         let positive = |size: f64| {
-            if size > 0.0 && size.is_finite() { Ok(()) } else { Err(SettingsError::StepSize(size)) }
+            if size > 0.0 && size.is_finite() { Ok(()) } else { Err(StepSizeError::Size(size)) }
         };
         match self {
             Self::Decay { initial, rate } => {
                 if !(*rate >= 0.0 && rate.is_finite()) {
-                    return Err(SettingsError::DecayRate(*rate));
+                    return Err(StepSizeError::DecayRate(*rate));
                 }
                 positive(*initial)
             }
             Self::Piecewise(pieces) => {
                 let ordered = pieces.windows(2).all(|pair| pair[0].0 < pair[1].0);
                 if pieces.first().is_none_or(|first| first.0 != 0) || !ordered {
-                    return Err(SettingsError::Pieces);
+                    return Err(StepSizeError::Pieces);
                 }
                 pieces.iter().try_for_each(|(_, size)| positive(*size))
             }
@@ -89,17 +95,86 @@ impl Schedule {
     }
 }
 
+/// A step size for when nobody has tuned one, and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DefaultStep {
+    /// How it is computed: `L` is f's own smoothness.
+    pub formula: &'static str,
+    /// The step.
+    pub size: f64,
+}
+
+impl DefaultStep {
+    /// A step and its formula.
+    pub fn new(formula: &'static str, size: f64) -> Self {
+        Self { formula, size }
+    }
+}
+
+/// What a default step may follow from.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Known<'a> {
+    /// Each `L_i`, their mean and maximum, and perhaps f's own.
+    pub smoothness: &'a Smoothness,
+    /// `μ`.
+    pub pl_constant: Option<f64>,
+    /// In which order the choice asks.
+    pub order: Order,
+}
+
+impl<'a> Known<'a> {
+    /// These.
+    pub fn new(smoothness: &'a Smoothness, pl_constant: Option<f64>, order: Order) -> Self {
+        Self { smoothness, pl_constant, order }
+    }
+
+    /// f's own `L`, or else the mean `L_i`.
+    pub fn objective(&self) -> f64 {
+        self.smoothness.objective().unwrap_or(self.smoothness.mean())
+    }
+}
+
+/// Why a step size was refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
+pub enum StepSizeError {
+    #[error(
+        "no step size was set, and {method}'s own default follows from the users' smoothness: give each L_i, or a number"
+    )]
+    AutoNeedsSmoothness { method: String },
+    #[error("the step size is {0}: it must be positive and finite")]
+    Size(f64),
+    #[error("the decay rate of the step size is {0}: it must be finite and not negative")]
+    DecayRate(f64),
+    #[error("a piecewise step size needs pieces in rising order, of which the first starts at step 0")]
+    Pieces,
+    #[error("no theorem bounds the step size of {method}: give a number")]
+    NoTheorem { method: String },
+    #[error("{theorem} needs {missing} for its step size: give it, or a step size of your own")]
+    TheoryNeeds { theorem: Theorem, missing: &'static str },
+    #[error("{theorem} allows no step at all here (its cap is {cap}): give a step size of your own")]
+    NoStepAllowed { theorem: Theorem, cap: f64 },
+    #[error(
+        "the Polyak-Łojasiewicz constant is {value}: it must be positive, and cannot exceed the mean smoothness, {smoothness}"
+    )]
+    PlConstant { value: f64, smoothness: f64 },
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn schedule(rule: StepSize) -> Result<Schedule, SettingsError> {
-        Schedule::new(rule, || Ok(0.25))
+    fn schedule(rule: StepSize) -> Result<Schedule, StepSizeError> {
+        Schedule::new(rule, || Ok(0.5), || Ok(0.25))
     }
 
     #[test]
     fn rules_give_their_sizes() {
         assert_eq!(schedule(0.1.into()).unwrap().at(1_000), 0.1);
+        assert_eq!(schedule(StepSize::Auto).unwrap().at(3), 0.5);
         assert_eq!(schedule(StepSize::Theory).unwrap().at(3), 0.25);
         let decay = schedule(StepSize::Decay { initial: 0.5, rate: 0.25 }).unwrap();
         assert_eq!(decay.at(0), 0.5);
@@ -112,12 +187,12 @@ mod tests {
     #[test]
     fn senseless_rules_are_refused() {
         for size in [0.0, -0.1, f64::NAN, f64::INFINITY] {
-            assert!(matches!(schedule(size.into()), Err(SettingsError::StepSize(_))));
+            assert!(matches!(schedule(size.into()), Err(StepSizeError::Size(_))));
         }
         for pieces in [vec![], vec![(1, 0.1)], vec![(0, 0.1), (0, 0.2)]] {
-            assert_eq!(schedule(StepSize::Piecewise(pieces)), Err(SettingsError::Pieces));
+            assert_eq!(schedule(StepSize::Piecewise(pieces)), Err(StepSizeError::Pieces));
         }
         let growing = StepSize::Decay { initial: 0.1, rate: -0.5 };
-        assert_eq!(schedule(growing), Err(SettingsError::DecayRate(-0.5)));
+        assert_eq!(schedule(growing), Err(StepSizeError::DecayRate(-0.5)));
     }
 }

@@ -10,7 +10,12 @@ mod to_minimiser;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Belief, LastGradient, Part, Random, Reply, SettingsError, Smoothness, kernel, theory::Theorem};
+use crate::{
+    Belief, DefaultStep, LastGradient, Needs, Order, Part, Random, Reply, Setting, SettingError, Smoothness, kernel,
+    method::{AnyUpdate, PartEntry},
+    step_size::Known,
+    theory::Theorem,
+};
 
 pub use aggregated::{Aggregated, DoublyAggregated};
 pub use best_step::BestStep;
@@ -24,46 +29,32 @@ pub use to_minimiser::ToMinimiser;
 ///
 /// # Contract
 ///
-/// `begin` is called once, before anything else. While `wants_sweep` is true the session asks every user in turn at the
-/// current point, passes the answers to `observe_sweep` and then calls `finish_sweep`, after which `wants_sweep` must be
-/// false or the point must have moved. All other answers come to `step`, with the belief as it was before that answer; where
-/// there is an `extra_point`, the same user is asked there first. `arrive` follows each `step`, with the belief after it.
+/// `begin` is called once, before anything else. `wants` says what is to be asked next; every answer to that comes to `step`,
+/// after the belief has taken it in. Answers of a sweep that only the belief wants do not.
 pub trait Update<B: Belief>: Part {
-    /// Makes room for that many users and parameters, and checks its own settings.
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    /// Its own settings. Their ranges are checked before `begin`.
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        Vec::new()
+    }
+
+    /// Makes room for that many users and parameters.
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         let _ = (users, dim);
         Ok(())
     }
 
-    /// Whether every user must be asked at the current point before the next step.
-    fn wants_sweep(&self) -> bool {
-        false
+    /// What it cannot work without; a session that lacks it is refused when it is built.
+    fn needs(&self) -> Needs {
+        Needs::none()
     }
 
-    /// Takes one answer of a sweep; users come in order, from 0.
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        let _ = reply;
-    }
-
-    /// Ends a sweep. Returns whether it moved the point, which then counts as a step.
-    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        let _ = (step_size, point);
-        false
-    }
-
-    /// Another point at which the user of the coming step must be asked first.
-    fn extra_point(&self) -> Option<&[f64]> {
-        None
-    }
-
-    /// Takes the answer at the extra point.
-    fn observe_extra(&mut self, gradient: &[f64]) {
-        let _ = gradient;
-    }
-
-    /// Whether each answer must come with the user's Hessian: a stronger oracle, which only a simulation can offer.
-    fn needs_hessians(&self) -> bool {
-        false
+    /// The step size that its authors suggest, where that is of use in practice; `None` where it goes its own way, and no step
+    /// size is wanted.
+    ///
+    /// The paper's theorems bound the steps of SGD, OGQ and SGQ by `μ / (2 L L_max)` and less, which is far too careful on
+    /// real data.
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/(2 L_max)", 1.0 / (2.0 * known.smoothness.max())))
     }
 
     /// The theorem that bounds the step size, given the one that holds for plain SGD steps under the same choice.
@@ -72,36 +63,35 @@ pub trait Update<B: Belief>: Part {
         None
     }
 
-    /// Whether it goes its own way, and no step size is wanted.
-    fn has_own_step(&self) -> bool {
-        false
+    /// What is to be asked next.
+    fn wants(&self) -> Wants<'_> {
+        Wants::Chosen
     }
 
-    /// Whether it needs the users' smoothness, given or [learned](Belief::learns_smoothness).
-    fn needs_smoothness(&self) -> bool {
-        false
-    }
+    /// Moves the point on an answer; returns whether that was a step.
+    fn step(&mut self, step: Step<'_, B>, random: &mut Random, point: &mut [f64]) -> bool;
+}
 
-    /// Whether it corrects its steps by everybody's last gradient, and cannot begin before all have been asked.
-    fn needs_everybody(&self) -> bool {
-        false
-    }
+dyn_clone::clone_trait_object!(<B> Update<B>);
 
-    /// Moves the point once more when the belief has taken in the answer, for updates that go by what is believed now: the
-    /// same as in `step`, but for the belief.
-    fn arrive(&mut self, step: &Step<'_, B>, point: &mut [f64]) {
-        let _ = (step, point);
-    }
-
-    /// Moves the point along an answer.
-    fn step(&mut self, step: &Step<'_, B>, random: &mut Random, point: &mut [f64]);
+/// What an update wants to be asked next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Wants<'a> {
+    /// The user that the choice picks, at the current point.
+    Chosen,
+    /// Everybody at the current point, in order from user 0.
+    Everybody,
+    /// The user that the choice picks at this point first, and then at the current one.
+    Elsewhere(&'a [f64]),
 }
 
 /// All that an update may look at when an answer comes in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub struct Step<'a, B> {
-    /// What was believed of the users before this answer; in [`Update::arrive`], what is believed after it.
-    pub belief: &'a B,
+    /// What is believed of the users, this answer included. Only what a belief wants to know of a move may be changed in it.
+    pub belief: &'a mut B,
     /// The answer.
     pub reply: Reply<'a>,
     /// What the answer counts, [`Chosen::weight`](crate::Chosen::weight).
@@ -117,12 +107,21 @@ pub struct Step<'a, B> {
 pub struct Sgd;
 
 impl<B: Belief> Update<B> for Sgd {
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        // Gower et al. 2019; with importance sampling the mean takes the maximum's place.
+        Some(|known| match known.order {
+            Order::BySmoothness => DefaultStep::new("1/(2 mean L_i)", 1.0 / (2.0 * known.smoothness.mean())),
+            _ => DefaultStep::new("1/(2 L_max)", 1.0 / (2.0 * known.smoothness.max())),
+        })
+    }
+
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         of_sgd
     }
 
-    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
         kernel::add_scaled(point, -step.size * step.weight, step.reply.gradient);
+        true
     }
 }
 
@@ -131,24 +130,96 @@ impl<B: Belief> Update<B> for Sgd {
 pub struct Saga;
 
 impl Update<LastGradient> for Saga {
+    fn needs(&self) -> Needs {
+        Needs { everybody: true, ..Needs::none() }
+    }
+
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max())))
+    }
+
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         // SAGA's analysis is for uniform sampling only.
         (of_sgd == Some(Theorem::UniformSgd)).then_some(Theorem::Saga)
     }
 
-    fn needs_everybody(&self) -> bool {
+    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let before = step.belief.replaced();
+        reduced_variance_step(point, &step, step.size, before.gradient, before.mean);
         true
-    }
-
-    fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
-        reduced_variance_step(point, step, &step.belief.gradient(step.reply.user), step.belief.mean());
     }
 }
 
 /// `x −= α (w (fresh − kept) + mean)`: the step that SAGA and SVRG share, with the weight `w` of the answer.
-fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, kept: &[f64], mean: &[f64]) {
+fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, size: f64, kept: &[f64], mean: &[f64]) {
     let gradients = step.reply.gradient.iter().zip(kept).zip(mean);
     for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
-        *x -= step.size * (step.weight * (fresh - kept) + mean);
+        *x -= size * (step.weight * (fresh - kept) + mean);
     }
 }
+
+/// The built-in updates, for methods that are put together at run time.
+pub const UPDATES: &[PartEntry<AnyUpdate>] = &[
+    PartEntry { name: "sgd", summary: "x −= α ∇f_i(x)", make: || AnyUpdate::by_any(Sgd) },
+    PartEntry {
+        name: "best-step",
+        summary: "as sgd, with the α at which the expected improvement is largest; no step size",
+        make: || AnyUpdate::by_table(BestStep::new()),
+    },
+    PartEntry {
+        name: "saga",
+        summary: "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)",
+        make: || AnyUpdate::by_table(Saga),
+    },
+    PartEntry {
+        name: "aggregated",
+        summary: "x −= α · mean of all last gradients",
+        make: || AnyUpdate::by_table(Aggregated),
+    },
+    PartEntry {
+        name: "doubly-aggregated",
+        summary: "x = mean of the last gradients' points − α · mean of all last gradients",
+        make: || AnyUpdate::by_table(DoublyAggregated::new()),
+    },
+    PartEntry {
+        name: "svrg",
+        summary: "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)",
+        make: || AnyUpdate::by_any(Svrg::new(None)),
+    },
+    PartEntry {
+        name: "loopless",
+        summary: "as svrg, with snapshots at random times",
+        make: || AnyUpdate::by_any(Loopless::new(None)),
+    },
+    PartEntry { name: "katyusha", summary: "svrg with momentum", make: || AnyUpdate::by_any(Katyusha::new(None, 0.5)) },
+    PartEntry {
+        name: "recursive",
+        summary: "v += ∇f_i(x) − ∇f_i(last x), x −= α v: two queries a step",
+        make: || AnyUpdate::by_any(Recursive::new(None)),
+    },
+    PartEntry {
+        name: "quasi-newton",
+        summary: "minimises the sum of quadratics whose curvatures are learned by BFGS",
+        make: || AnyUpdate::by_table(QuasiNewton::new()),
+    },
+    PartEntry {
+        name: "to-minimiser",
+        summary: "goes where a model of all users is smallest; no step size",
+        make: || AnyUpdate::by_model(ToMinimiser::new()),
+    },
+    PartEntry {
+        name: "curvature-aided",
+        summary: "x −= α · mean of all last gradients carried to x by their Hessians (simulation only)",
+        make: || AnyUpdate::by_any(CurvatureAided::new()),
+    },
+    PartEntry {
+        name: "full",
+        summary: "x −= α ∇f(x): everybody is asked for each step, whatever the choice",
+        make: || AnyUpdate::by_any(FullGradient::new()),
+    },
+    PartEntry {
+        name: "l-bfgs",
+        summary: "quasi-Newton steps on full gradients, whatever the choice",
+        make: || AnyUpdate::by_any(Lbfgs::new()),
+    },
+];

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use sgq::{Random, Smoothness, StepSize, random::derive_seed, simulate::gap_curve};
+use sgq::{Random, Settings, StepSize, random::derive_seed, simulate::gap_curve};
 
 use super::{CellResult, Row, Status, Tuned};
 use crate::{
@@ -62,14 +62,14 @@ impl Cell<'_> {
                 .map(|it| Some(it).filter(|it| it.is_finite()))
                 .collect(),
             curve_step: curve.step_size,
-            sees_more: self.method.recipe.sees_more().map(str::to_owned),
-            oracle: self.method.recipe.needs_oracle(),
+            sees_more: self.method.method.sees_more().map(str::to_owned),
+            oracle: self.method.method.needs_oracle(),
         }))
     }
 
     /// The steps of the experiment's grid, smallest first; one is enough for a method without a step size.
     pub fn grid(&self) -> Vec<f64> {
-        if !self.method.recipe.has_step_size() {
+        if !self.method.method.has_step_size() {
             return vec![self.default_step()];
         }
         self.experiment.tuning.map(|tuning| tuning.grid(&*self.problem.problem)).unwrap_or_default()
@@ -77,14 +77,9 @@ impl Cell<'_> {
 
     /// The method's own default.
     pub fn default_step(&self) -> f64 {
-        let problem = &*self.problem.problem;
-        let each = problem.smoothness().map(<[f64]>::to_vec).unwrap_or_default();
-        let smoothness = Smoothness::new(each, problem.users());
-        match smoothness.and_then(|it| it.with_objective(problem.objective_smoothness())) {
-            Ok(smoothness) => self.method.recipe.default_step(&smoothness, problem.pl_constant()).size,
-            // A problem that does not know its smoothness has no default; one is as good as another.
-            Err(_) => 1.0,
-        }
+        let settings = Settings::for_problem(self.problem.start.clone(), &*self.problem.problem);
+        // A problem that does not know its smoothness has no default; one is as good as another.
+        self.method.method.default_step(&settings).ok().flatten().map_or(1.0, |step| step.size)
     }
 
     /// All trials with each of these steps, in their order; none after an interrupt.
@@ -98,7 +93,7 @@ impl Cell<'_> {
 
     fn try_step(&self, step_size: f64) -> Result<Tried, TrialError> {
         let method = NamedMethod { step_size: StepSize::Constant(step_size), ..self.method.clone() };
-        let trials = if method.recipe.is_deterministic() { 1 } else { self.experiment.trials };
+        let trials = if method.method.is_deterministic() { 1 } else { self.experiment.trials };
         let problem = &*self.problem.problem;
         let unit = match self.experiment.relative {
             true => problem.gap(&self.problem.start).unwrap_or(1.0),
@@ -106,7 +101,7 @@ impl Cell<'_> {
         };
         let run = |trial: u64| -> Result<(Vec<f64>, bool), TrialError> {
             let mut session = self.experiment.open(self.problem, &method, trial)?;
-            let curve = gap_curve(&mut *session, problem, self.experiment.budget, |_| {
+            let curve = gap_curve(&mut session, problem, self.experiment.budget, |_| {
                 if self.interrupt.load(Ordering::Relaxed) {
                     return Err(std::io::ErrorKind::Interrupted.into());
                 }

@@ -7,8 +7,6 @@
 #[cfg(test)]
 mod tests;
 
-use sgq::catalog::{ChoiceKind, UpdateKind};
-
 use super::{
     Outcome, Tuned,
     output::{cell_of, fewest, queries as queries_of},
@@ -51,15 +49,14 @@ impl<'e> Cast<'e> {
         };
         let methods = || experiment.methods.iter().filter(finished);
         let name = |method: &'e NamedMethod| &*method.name;
-        let by = |choice: fn(ChoiceKind) -> bool| {
-            methods().filter(move |it| it.recipe.update == UpdateKind::Sgd && choice(it.recipe.choice)).map(name)
-        };
+        let by =
+            |choice: &'static str| methods().filter(move |it| it.method.part_names()[1..] == [choice, "sgd"]).map(name);
         Some(Self {
             experiment,
             outcome,
-            subject: methods().find(|method| !method.recipe.has_step_size()).map(name)?,
-            shuffled: by(|choice| choice == ChoiceKind::Shuffled).next(),
-            oracles: by(|choice| matches!(choice, ChoiceKind::OracleEi { .. })).collect(),
+            subject: methods().find(|method| !method.method.has_step_size()).map(name)?,
+            shuffled: by("shuffled").next(),
+            oracles: by("oracle-ei").collect(),
         })
     }
 
@@ -75,7 +72,7 @@ impl<'e> Cast<'e> {
 
     /// The fewest queries of any other method that pays for what it sees and has a step size, tuned for the target.
     fn others(&self, problem: &str, target: f64) -> Option<f64> {
-        let methods = self.experiment.methods.iter().filter(|method| method.recipe.has_step_size());
+        let methods = self.experiment.methods.iter().filter(|method| method.method.has_step_size());
         let names = methods.map(|method| &*method.name).filter(|name| Some(*name) != self.shuffled);
         let cells = names.filter_map(|name| cell_of(self.outcome, problem, name));
         let cells: Vec<_> = cells.filter(|cell| cell.sees_more.is_none()).collect();

@@ -60,7 +60,7 @@ fn name_of(cell: &Cell<'_>) -> String {
     env!("CARGO_PKG_VERSION").hash(&mut hash);
     (experiment.trials, experiment.budget, experiment.seed, experiment.relative).hash(&mut hash);
     bits(&experiment.targets).hash(&mut hash);
-    format!("{:?} {:?}", experiment.tuning, cell.method.recipe).hash(&mut hash);
+    format!("{:?} {}", experiment.tuning, cell.method.method).hash(&mut hash);
     (problem.users(), problem.dim(), bits(&cell.problem.start)).hash(&mut hash);
     bits(problem.smoothness().unwrap_or_default()).hash(&mut hash);
     if let Some(optimum) = problem.optimum() {

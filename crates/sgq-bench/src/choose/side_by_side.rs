@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sgq::{Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene, SettingsError, choice::SurrogateEi};
+use sgq::{Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene, SettingError, choice::SurrogateEi};
 
 /// Asks whom the lazy search chooses, and has the naive one choose beside it from the same scene and the same random
 /// numbers, at every step or at some.
@@ -63,7 +63,7 @@ impl SideBySide {
 }
 
 impl Choice<LastGradient> for SideBySide {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.naive.begin(users)?;
         self.lazy.begin(users)
     }

@@ -95,9 +95,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_computed() {
     for (wrong, expected) in [
         (Options { users: 0, ..options() }, "there are no users"),
         (Options { dim: 0, ..options() }, "no coordinates"),
-        (Options { explore: 1.5, ..options() }, "the exploration probability p is 1.5"),
-        (Options { explore: f64::NAN, ..options() }, "the exploration probability p is NaN"),
-        (Options { bonus_weight: -1.0, ..options() }, "the bonus weight is -1"),
+        (Options { explore: 1.5, ..options() }, "p is 1.5: it must lie in [0, 1]"),
+        (Options { explore: f64::NAN, ..options() }, "p is NaN"),
+        (Options { bonus_weight: -1.0, ..options() }, "bonus is -1"),
         (Options { step_size: Some(f64::NAN), ..options() }, "the step size is NaN"),
         (Options { users: usize::MAX / 2, dim: 1000, ..options() }, "more than this machine can address"),
     ] {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use sgq::{
-    SettingsError, StepSize,
-    catalog::{CHOICES, METHODS, Recipe, Setting, UPDATES},
+    Method, SettingError, SettingsError, StepSize,
+    method::ComposeError,
     problem::{DenseQuadratic, ProblemError, Quadratic},
+    setting::Value,
 };
 use toml::de::{DeTable, DeValue};
 
@@ -345,22 +346,27 @@ fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
 
 fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
     check_name(section)?;
-    let mut keys = vec!["name", "method", "choice", "update", "step_size"];
+    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size"];
     let base = section.text("method")?;
+    let belief = section.text("belief")?;
     let choice = section.text("choice")?;
     let update = section.text("update")?;
-    let recipe = match (&base, &choice, &update) {
-        (Some(method), None, None) => look_up(section, "method", method, METHODS, |entry| entry.name)?.recipe,
-        (None, Some(choice), Some(update)) => Recipe {
-            choice: look_up(section, "choice", choice, CHOICES, |entry| entry.name)?.kind,
-            update: look_up(section, "update", update, UPDATES, |entry| entry.name)?.kind,
-        },
+    let found = match (&base, &choice, &update) {
+        (Some(method), None, None) if belief.is_none() => Method::by_name(method),
+        (None, Some(choice), Some(update)) => Method::compose(belief, choice, update),
         _ => {
-            let message = "a method needs either `method`, or both `choice` and `update`";
+            let message = "a method needs either `method`, or both `choice` and `update` (and perhaps a `belief`)";
             return Err(section.source.error(&section.at, message));
         }
     };
-    keys.extend(recipe.settings().iter().map(|setting| setting.name));
+    let mut method = found.map_err(|error| match &error {
+        ComposeError::Unknown { what, name, names } => {
+            section.complain(what, format!("{error}{}", suggestion(name, names.iter().copied())))
+        }
+        _ => section.complain("choice", error),
+    })?;
+    let settings = method.settings();
+    keys.extend(settings.iter().map(|setting| setting.name));
     section.allow(&keys)?;
     let name = match (section.text("name")?, base, choice, update) {
         (Some(name), ..) => name.to_owned(),
@@ -368,72 +374,39 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         (None, None, Some(choice), Some(update)) => format!("{} + {}", choice, update),
         _ => String::new(),
     };
-    let recipe = read_part_settings(section, recipe)?;
+    for setting in settings {
+        let key = setting.name;
+        if let Some(value) = section.read(key, setting.expected, setting_value)? {
+            method.set(key, value).map_err(|error| match error {
+                SettingError::Kind { expected, .. } => section.complain(key, format!("expected {expected}")),
+                error => section.complain(key, error),
+            })?;
+        }
+    }
     let own = read_step_size(section)?;
-    if own.is_some() && !recipe.has_step_size() {
+    if own.is_some() && !method.has_step_size() {
         return Err(section.complain("step_size", "the method has no step size: take this one out"));
     }
     let step_size = own.or_else(|| shared_step.cloned());
-    let step_size = match recipe.has_step_size() {
+    let step_size = match method.has_step_size() {
         true => section.require("step_size", step_size)?,
         // It is not looked at.
         false => StepSize::Constant(1.0),
     };
-    Ok(NamedMethod { name, recipe, step_size })
+    Ok(NamedMethod { method: method.named(&*name), name, step_size })
 }
 
-/// Finds a catalogue's entry by name.
-fn look_up<'e, T>(
-    section: &Section<'_>,
-    key: &'static str,
-    name: &str,
-    entries: &'e [T],
-    name_of: impl Fn(&T) -> &'static str,
-) -> Result<&'e T, FileError> {
-    let entry = entries.iter().find(|entry| name_of(entry) == name);
-    entry.ok_or_else(|| {
-        let hint = suggestion(name, entries.iter().map(&name_of));
-        section.complain(key, format!("there is no {key} {name:?}{hint}"))
-    })
-}
-
-/// Overrides the parts' defaults.
-fn read_part_settings(section: &Section<'_>, mut recipe: Recipe) -> Result<Recipe, FileError> {
-    for entry in recipe.settings() {
-        let key = entry.name;
-        match recipe.setting(key) {
-            Some(Setting::Number(number)) => *number = section.number(key)?.unwrap_or(*number),
-            Some(Setting::OptionalNumber(number)) => *number = section.number(key)?.or(*number),
-            Some(Setting::Count(count)) => {
-                let value = section.whole(key)?.map(|value| usize::try_from(value).unwrap_or(usize::MAX));
-                *count = value.or(*count);
-            }
-            Some(Setting::Switch(switch)) => {
-                *switch = section.read(key, "true or false", DeValue::as_bool)?.unwrap_or(*switch);
-            }
-            None => {}
-        }
-    }
-    Ok(recipe)
+/// A setting's value: a number keeps its kind, so that a count is not mistaken for a part.
+fn setting_value(value: &DeValue<'_>) -> Option<Value> {
+    let switch = value.as_bool().map(Value::Switch);
+    switch.or_else(|| whole(value).map(Value::Count)).or_else(|| number(value).map(Value::Number))
 }
 
 /// Puts a session's refusal at the key that caused it.
 fn blame_method(root: &Section<'_>, section: &Section<'_>, problem: &NamedProblem, error: SettingsError) -> FileError {
-    use SettingsError as E;
-    let key = match error {
-        E::Exploration(_) => "p",
-        E::BonusWeight(_) => "bonus",
-        E::NoInnerSteps => "inner_steps",
-        E::Mixture(_) => "mixture",
-        E::Candidates { .. } => "candidates",
-        E::SnapshotProbability(_) => "probability",
-        E::Momentum(_) => "momentum",
-        E::StepSize(_)
-        | E::DecayRate(_)
-        | E::Pieces
-        | E::NoTheorem { .. }
-        | E::TheoryNeeds { .. }
-        | E::NoStepAllowed { .. } => "step_size",
+    let key = match &error {
+        SettingsError::Setting(error) => error.setting().unwrap_or("method"),
+        SettingsError::StepSize(_) => "step_size",
         _ => "method",
     };
     if key == "step_size" && section.value(key).is_none() {

@@ -2,11 +2,17 @@
 
 use std::{
     fmt,
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use indicatif::ProgressBar;
-use sgq::{AskTell, Oracle as _, Problem, StopReason, problem::Regression, simulate::SimulationError};
+use sgq::{
+    Problem, Session, StopReason,
+    drive::{Observer, drive},
+    problem::Regression,
+    simulate::SimulationError,
+};
 use sgq_bench::certify::short;
 
 /// The gap is looked at this many times at most: it takes all rows, a query only one user's.
@@ -55,42 +61,19 @@ impl fmt::Display for End {
 
 /// Puts every question of the session to the user it is for, until it stops or somebody interrupts.
 pub fn ask_users(
-    session: &mut dyn AskTell,
+    session: &mut Session<'_>,
     problem: &Regression,
     budget: u64,
     interrupt: &AtomicBool,
     bar: &ProgressBar,
 ) -> Result<Run, SimulationError> {
     let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
+    let gaps = vec![(0, gap_at(session.point())?)];
     let every = budget.div_ceil(LOOKS).max(1);
-    let mut gradient = vec![0.0; problem.dim()];
-    let mut gaps = vec![(0, gap_at(session.point())?)];
-    let end = loop {
-        if interrupt.load(Ordering::Relaxed) {
-            break End::Interrupted;
-        }
-        let Some(query) = session.ask()? else {
-            let reason = session.stop_reason().unwrap_or(StopReason::Budget { queries: session.queries() });
-            break End::Stopped(reason);
-        };
-        problem.gradient(query.user, &query.point, &mut gradient);
-        if !gradient.iter().all(|value| value.is_finite()) {
-            // The point is finite but the gradient there is not: the objective is past what numbers can hold.
-            break End::Stopped(StopReason::Diverged { steps: session.steps() });
-        }
-        session.tell(query.ticket, &gradient)?;
-        if session.queries().is_multiple_of(every) {
-            gaps.push((session.queries(), gap_at(session.point())?));
-        }
-        if !bar.is_hidden() {
-            bar.set_position(session.queries());
-            if let Some(norm) = session.surrogate_gradient_norm() {
-                bar.set_message(format!("surrogate gradient {}", short(norm)));
-            }
-        }
-    };
+    let mut looks = Looks { problem, every, interrupt, bar, gaps };
+    let stop = drive(session, problem, &mut looks)?;
+    let mut run = Run { gaps: looks.gaps, end: stop.map_or(End::Interrupted, End::Stopped) };
     // The last look may have been a while ago; what it sees after divergence is not where the run went.
-    let mut run = Run { gaps, end };
     let gap = if run.diverged() { f64::INFINITY } else { gap_at(session.point())? };
     if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
         run.gaps.pop();
@@ -102,4 +85,30 @@ pub fn ask_users(
         bar.finish();
     }
     Ok(run)
+}
+
+/// Looks at the gap now and then, and shows how far it is.
+struct Looks<'a> {
+    problem: &'a Regression,
+    /// Every so many queries.
+    every: u64,
+    interrupt: &'a AtomicBool,
+    bar: &'a ProgressBar,
+    gaps: Vec<(u64, f64)>,
+}
+
+impl Observer for Looks<'_> {
+    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
+        let queries = session.queries();
+        if queries.is_multiple_of(self.every) {
+            self.gaps.push((queries, self.problem.gap(session.point()).unwrap_or(f64::NAN)));
+        }
+        if !self.bar.is_hidden() {
+            self.bar.set_position(queries);
+            if let Some(norm) = session.surrogate_gradient_norm() {
+                self.bar.set_message(format!("surrogate gradient {}", short(norm)));
+            }
+        }
+        if self.interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use sgq::{
-    Format, Storage,
-    catalog::{ChoiceKind, METHODS, MethodEntry, Recipe, Setting},
+    Format, Method, SettingError, Storage,
+    method::METHODS,
     problem::{Loss, Regression},
+    setting::Value,
 };
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
@@ -93,24 +94,22 @@ pub struct NewSetting {
 }
 
 impl NewSetting {
-    fn change(&self, entry: &mut MethodEntry) -> Result<(), FitError> {
-        let known = entry.recipe.settings();
-        let Some(setting) = entry.recipe.setting(&self.name) else {
+    fn change(&self, method: &mut Method) -> Result<(), FitError> {
+        let wrong =
+            |expected| FitError::SettingValue { name: self.name.clone(), value: self.value.clone(), kind: expected };
+        let known = method.settings();
+        let Some(setting) = known.iter().find(|setting| setting.name == self.name) else {
             let hint = match known.is_empty() {
                 true => "; it has none".to_owned(),
                 false => suggestion(&self.name, known.iter().map(|setting| setting.name)),
             };
-            return Err(FitError::NoSetting { method: entry.name, name: self.name.clone(), hint });
+            return Err(FitError::NoSetting { method: method.name().to_owned(), name: self.name.clone(), hint });
         };
-        let wrong = |kind| FitError::SettingValue { name: self.name.clone(), value: self.value.clone(), kind };
-        let number = || self.value.parse().map_err(|_| wrong("a number"));
-        match setting {
-            Setting::Number(it) => *it = number()?,
-            Setting::OptionalNumber(it) => *it = Some(number()?),
-            Setting::Count(it) => *it = Some(self.value.parse().map_err(|_| wrong("a whole number"))?),
-            Setting::Switch(it) => *it = self.value.parse().map_err(|_| wrong("true or false"))?,
-        }
-        Ok(())
+        let value = Value::parse(&self.value).ok_or_else(|| wrong(setting.expected))?;
+        method.set(&self.name, value).map_err(|error| match error {
+            SettingError::Kind { expected, .. } => wrong(expected),
+            error => error.into(),
+        })
     }
 }
 
@@ -168,28 +167,27 @@ impl DataOptions {
     }
 }
 
-/// With more, a look at everybody who was asked with each query, as frugal takes it, takes long.
-const MANY_USERS: u64 = 10_000;
-
 impl MethodOptions {
     /// The method where at most so many users are asked, with its exploration probability and its settings as asked for.
-    pub fn entry(&self, asked: u64) -> Result<MethodEntry, FitError> {
-        let name = self.method.as_deref().unwrap_or(if asked <= MANY_USERS { "frugal" } else { "saga" });
-        let found = METHODS.iter().find(|method| method.name == name);
-        let mut entry = *found.ok_or_else(|| FitError::UnknownMethod { name: name.to_owned() })?;
-        match (self.p, &mut entry.recipe.choice) {
-            (None, _) => {}
-            (Some(p), ChoiceKind::SurrogateEi { explore, .. }) => *explore = p,
-            (Some(_), _) => return Err(FitError::NoExploration { method: entry.name }),
+    pub fn choose(&self, asked: u64) -> Result<Method, FitError> {
+        let mut method = match &self.method {
+            Some(name) => Method::by_name(name).map_err(|_| FitError::UnknownMethod { name: name.clone() })?,
+            None => Method::default_for(asked),
+        };
+        if let Some(p) = self.p {
+            method.set("p", Value::Number(p)).map_err(|error| match error {
+                SettingError::Unknown { method, .. } => FitError::NoExploration { method },
+                error => error.into(),
+            })?;
         }
-        self.set.iter().try_for_each(|setting| setting.change(&mut entry))?;
-        Ok(entry)
+        self.set.iter().try_for_each(|setting| setting.change(&mut method))?;
+        Ok(method)
     }
 
     /// How to keep the table of a method on a problem.
-    pub fn storage(&self, entry: &MethodEntry, problem: &Regression) -> Result<Storage, FitError> {
-        if (self.table.is_some() || self.table_folder.is_some()) && !entry.recipe.keeps_table() {
-            return Err(FitError::NoTable { method: entry.name });
+    pub fn storage(&self, method: &Method, problem: &Regression) -> Result<Storage, FitError> {
+        if (self.table.is_some() || self.table_folder.is_some()) && !method.keeps_table() {
+            return Err(FitError::NoTable { method: method.name().to_owned() });
         }
         let storage = match self.table.unwrap_or(TableFormat::F64) {
             TableFormat::F64 => Format::F64.into(),
@@ -201,14 +199,6 @@ impl MethodOptions {
             Some(folder) => storage.in_folder(folder),
             None => storage,
         })
-    }
-}
-
-/// The exploration probability of a method that has one.
-pub fn explore(recipe: &Recipe) -> Option<f64> {
-    match recipe.choice {
-        ChoiceKind::SurrogateEi { explore, .. } => Some(explore),
-        _ => None,
     }
 }
 
@@ -275,13 +265,15 @@ pub enum FitError {
     #[error("there is no method {name:?}{}", suggestion(.name, METHODS.iter().map(|method| method.name)))]
     UnknownMethod { name: String },
     #[error("{method} has no step size: leave out --step-size, or name another --method")]
-    OwnStep { method: &'static str },
+    OwnStep { method: String },
     #[error("{method} has no setting {name:?}{hint}")]
-    NoSetting { method: &'static str, name: String, hint: String },
+    NoSetting { method: String, name: String, hint: String },
     #[error("--set {name}={value}: it must be {kind}")]
     SettingValue { name: String, value: String, kind: &'static str },
     #[error("{method} takes no p: leave out --p, or take --method sgq or saga-sgq")]
-    NoExploration { method: &'static str },
+    NoExploration { method: String },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     #[error(transparent)]
     Data(#[from] InFile<CsvError>),
     #[error(
@@ -291,7 +283,7 @@ pub enum FitError {
     #[error(
         "{method} keeps no table of last gradients: leave out --table and --table-folder, or name another --method"
     )]
-    NoTable { method: &'static str },
+    NoTable { method: String },
     #[error("--table scalars needs users with one row each, and some have several: take f32, or sparse where rows are")]
     SeveralRows,
     #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]

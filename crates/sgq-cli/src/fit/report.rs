@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
-use sgq::{AskTell, catalog::MethodEntry};
+use sgq::{Method, Session};
 use sgq_bench::certify::short;
 use sgq_data::{Card, Counts};
 
@@ -22,7 +22,7 @@ pub struct Report<'a> {
     #[serde(flatten)]
     model: &'a Model,
     data: String,
-    method: &'static str,
+    method: String,
     /// What the method sees without paying for it.
     sees_more: Option<&'static str>,
     settings: SettingsReport,
@@ -87,9 +87,9 @@ impl<'a> Report<'a> {
     pub fn new(
         file: &Path,
         model: &'a Model,
-        entry: MethodEntry,
+        method: &Method,
         settings: SettingsReport,
-        session: &dyn AskTell,
+        session: &Session<'_>,
         run: &Run,
         user_names: &[String],
         problem: Card,
@@ -109,8 +109,8 @@ impl<'a> Report<'a> {
         Self {
             model,
             data: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            method: entry.name,
-            sees_more: entry.recipe.sees_more(),
+            method: method.name().to_owned(),
+            sees_more: method.sees_more(),
             settings,
             stop: run.end.to_string(),
             diverged: run.diverged(),

@@ -9,18 +9,14 @@ use crate::{GOOD, folder_with, refuses, succeeds, summary};
 #[test]
 fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
     for (good, bad, expected) in [
-        (
-            "p = 0.3",
-            "p = 1.3",
-            "x.toml:16: `p` of method \"A\": the exploration probability p is 1.3: it must lie in [0, 1]",
-        ),
+        ("p = 0.3", "p = 1.3", "x.toml:16: `p` of method \"A\": p is 1.3: it must lie in [0, 1]"),
         ("p = 0.3", "pp = 0.3", "x.toml:16: unknown key `pp` in method \"A\"; did you mean \"p\"?"),
-        ("p = 0.3", "bonus = -1", "x.toml:16: `bonus` of method \"A\": the bonus weight is -1"),
+        ("p = 0.3", "bonus = -1", "x.toml:16: `bonus` of method \"A\": bonus is -1"),
         ("p = 0.3", "inner_steps = 3", "x.toml:16: unknown key `inner_steps` in method \"A\""),
         (
             "\"sgq\"\np = 0.3",
             "\"svrg\"\ninner_steps = 0",
-            "x.toml:16: `inner_steps` of method \"A\": with 0 inner steps",
+            "x.toml:16: `inner_steps` of method \"A\": inner_steps is 0: it must be finite and at least 1",
         ),
         ("= 0.015", "= -0.015", "x.toml:4: `step_size`: the step size is -0.015: it must be positive and finite"),
         ("= 0.015", "= \"theorem\"", "x.toml:4: `step_size`: expected a number, \"theory\""),

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize};
 
 use super::{Belief, learned::LearnedSmoothness, points::Points, sum::CompensatedSum, table::Table};
-use crate::{SettingsError, Smoothness, Storage, TellError, kernel};
+use crate::{Setting, SettingsError, Smoothness, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
@@ -18,7 +18,10 @@ use crate::{SettingsError, Smoothness, Storage, TellError, kernel};
 /// file has a file of its own in the same folder, or is in memory where the disk has no room for a second one.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LastGradient {
-    kind: Kind,
+    /// Whether nobody has to be asked before the first step.
+    lazy: bool,
+    learning: bool,
+    learned: LearnedSmoothness,
     dim: usize,
     gradients: Table,
     points: Points,
@@ -30,35 +33,27 @@ pub struct LastGradient {
     /// Answers taken in: whoever keeps something of their own beside this table sees by it what was missed.
     answers: u64,
     #[serde(skip)]
-    replaced: Vec<f64>,
+    before: Before,
 }
 
-/// How a table begins, and whether it learns: a byte in a snapshot, unless something was learned.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-enum Kind {
-    /// Everybody is asked before the first step.
-    #[default]
-    Sweep,
-    /// There is none.
-    Absent,
-    /// Nobody is asked before the first step.
-    Lazy,
-    /// Either of the two, and users' smoothness is learned.
-    Learning { lazy: bool, smoothness: LearnedSmoothness },
+/// What the last answer replaced: read by the update that moves on it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Before {
+    point: Vec<f64>,
+    gradient: Vec<f64>,
+    mean: Vec<f64>,
 }
 
-impl Kind {
-    fn new(lazy: bool, learning: bool, users: usize) -> Self {
-        match (lazy, learning) {
-            (lazy, true) => Self::Learning { lazy, smoothness: LearnedSmoothness::new(users) },
-            (true, false) => Self::Lazy,
-            (false, false) => Self::Sweep,
-        }
-    }
-
-    fn is_lazy(&self) -> bool {
-        matches!(self, Self::Lazy | Self::Learning { lazy: true, .. })
-    }
+/// What the last answer replaced.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Replaced<'a> {
+    /// `x_τi` before it.
+    pub point: &'a [f64],
+    /// `g̃_i` before it.
+    pub gradient: &'a [f64],
+    /// `ḡ` before it.
+    pub mean: &'a [f64],
 }
 
 impl LastGradient {
@@ -67,39 +62,28 @@ impl LastGradient {
         Self::default()
     }
 
-    /// A table that nobody reads: it takes no room, and asks for no first sweep. For methods put together at run time.
-    pub(crate) fn absent() -> Self {
-        Self { kind: Kind::Absent, ..Self::default() }
-    }
-
     /// Whether steps begin at once, without a first sweep: `ḡ` is then the mean over those who were asked, and the choice
     /// has to see to the others.
     pub fn lazy(mut self, lazy: bool) -> Self {
-        self.kind = Kind::new(lazy, self.learned().is_some(), 0);
+        self.lazy = lazy;
         self
     }
 
     /// Whether each `L_i` is [learned](LearnedSmoothness) from users who are asked again, and need not be given.
     pub fn learning(mut self, learning: bool) -> Self {
-        self.kind = Kind::new(self.kind.is_lazy(), learning, 0);
+        self.learning = learning;
         self
     }
 
-    fn is_absent(&self) -> bool {
-        self.kind == Kind::Absent
+    /// What the last answer replaced; empty before the first one, and after a restore until the next one.
+    pub fn replaced(&self) -> Replaced<'_> {
+        let Before { point, gradient, mean } = &self.before;
+        Replaced { point, gradient, mean }
     }
 
     /// What was learned of users' smoothness; `None` for a table that does not learn.
     pub fn learned(&self) -> Option<&LearnedSmoothness> {
-        match &self.kind {
-            Kind::Learning { smoothness, .. } => Some(smoothness),
-            _ => None,
-        }
-    }
-
-    /// Whether the user has been asked.
-    pub fn is_asked(&self, user: usize) -> bool {
-        self.asked[user]
+        self.learning.then_some(&self.learned)
     }
 
     /// How many users have not been asked yet.
@@ -193,6 +177,18 @@ impl fmt::Debug for LastGradient {
 }
 
 impl Belief for LastGradient {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let Self { lazy, learning, .. } = self;
+        vec![
+            Setting::switch(
+                "lazy",
+                lazy,
+                "true: no sweep at the start; for choices that ask those first who were not asked",
+            ),
+            Setting::switch("learned", learning, "true: each L_i is learned from repeated answers"),
+        ]
+    }
+
     fn begin(
         &mut self,
         users: usize,
@@ -200,11 +196,10 @@ impl Belief for LastGradient {
         storage: &Storage,
         _smoothness: Option<&Smoothness>,
     ) -> Result<(), SettingsError> {
-        if self.is_absent() {
-            return Ok(());
-        }
         *self = Self {
-            kind: Kind::new(self.kind.is_lazy(), self.learned().is_some(), users),
+            lazy: self.lazy,
+            learning: self.learning,
+            learned: LearnedSmoothness::new(if self.learning { users } else { 0 }),
             dim,
             gradients: Table::zeros(users, dim, storage)?,
             points: Points::at_origin(users, dim),
@@ -214,55 +209,50 @@ impl Belief for LastGradient {
             sum: CompensatedSum::new(dim),
             mean: vec![0.0; dim],
             answers: 0,
-            replaced: vec![0.0; dim],
+            before: Before::default(),
         };
         Ok(())
     }
 
-    fn restored(&self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        if self.is_absent() {
-            return Ok(());
-        }
-        let fits = self.gradients.fits(users, dim)?
-            && self.points.fit(users, dim)
-            && self.sum.fits(dim)
-            && self.learned().is_none_or(|learned| learned.fits(users))
-            && (self.norms.len(), self.asked.len()) == (users, users)
-            && self.unasked == self.asked.iter().filter(|asked| !**asked).count()
-            && (self.dim, self.mean.len()) == (dim, dim);
-        if fits { Ok(()) } else { Err(SettingsError::Other("the table is not that of its session".into())) }
+    fn restored(&self) -> Result<(), SettingsError> {
+        Ok(self.gradients.is_there()?)
     }
 
     fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
-        if self.is_absent() { Ok(()) } else { self.gradients.check(user, point, gradient) }
+        self.gradients.check(user, point, gradient)
     }
 
     fn wants_first_sweep(&self) -> bool {
-        !self.is_absent() && !self.kind.is_lazy()
+        !self.lazy
+    }
+
+    fn is_asked(&self, user: usize) -> bool {
+        self.asked[user]
     }
 
     fn learns_smoothness(&self) -> bool {
-        self.learned().is_some()
+        self.learning
     }
 
     fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
-        if self.is_absent() {
-            return;
-        }
         self.answers += 1;
-        self.replaced.clear();
-        self.replaced.extend_from_slice(&self.gradients.row(user, &self.points));
+        self.before.point.clear();
+        self.before.point.extend_from_slice(self.points.of(user));
+        self.before.gradient.clear();
+        self.before.gradient.extend_from_slice(&self.gradients.row(user, &self.points));
+        self.before.mean.clone_from(&self.mean);
         self.gradients.set(user, point, gradient);
-        let way = (self.learns_smoothness() && self.asked[user]).then(|| kernel::distance(self.points.of(user), point));
         self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
         let kept = self.gradients.row(user, &self.points);
         let norm = kernel::norm(&kept);
-        if let (Kind::Learning { smoothness, .. }, Some(way)) = (&mut self.kind, way) {
-            smoothness.learn(user, norm.max(self.norms[user]), kernel::distance(&kept, &self.replaced), way);
+        if self.learning && self.asked[user] {
+            let way = kernel::distance(&self.before.point, point);
+            let change = kernel::distance(&kept, &self.before.gradient);
+            self.learned.learn(user, norm.max(self.norms[user]), change, way);
         }
         self.norms[user] = norm;
-        self.sum.replace(&self.replaced, &kept);
+        self.sum.replace(&self.before.gradient, &kept);
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
             self.sum = CompensatedSum::new(self.dim);
@@ -274,25 +264,25 @@ impl Belief for LastGradient {
             self.asked[user] = true;
             self.unasked -= 1;
         }
-        let count = if self.kind.is_lazy() { self.norms.len() - self.unasked } else { self.norms.len() };
+        let count = if self.lazy { self.norms.len() - self.unasked } else { self.norms.len() };
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / count as f64;
         }
     }
 
     fn has_surrogate(&self) -> bool {
-        !self.is_absent()
+        true
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
-        (self.unasked == 0 && !self.is_absent()).then_some(&*self.mean)
+        (self.unasked == 0).then_some(&*self.mean)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Format, Random, problem::Rows};
+    use crate::Random;
 
     #[test]
     fn the_mean_does_not_drift() {
@@ -314,36 +304,13 @@ mod tests {
         }
     }
 
-    /// Every byte of a saved belief is turned round: it is refused, or does what some other belief would.
-    #[test]
-    fn a_damaged_belief_does_not_panic() {
-        let rows = Rows::Dense { dim: 3, values: vec![1.0, 2.0, 3.0, -1.0, 0.0, 1.0] };
-        let scalars = Format::Scalars { rows: rows.into(), l2: 0.0 };
-        for format in [Format::F64, Format::F32, Format::Sparse { l2: 0.0 }, Format::Sparse { l2: 0.5 }, scalars] {
-            let mut belief = LastGradient::new();
-            belief.begin(2, 3, &Storage::from(format).in_memory(), None).unwrap();
-            belief.observe(1, &[1.0, 2.0, 3.0], &[-2.0, 0.0, 2.0]);
-            let bytes = postcard::to_allocvec(&belief).unwrap();
-            assert_eq!(postcard::from_bytes::<LastGradient>(&bytes).unwrap().gradient(1), belief.gradient(1));
-            for (position, turned) in (0..bytes.len()).flat_map(|position| [1, 3, 16].map(|bit| (position, bit))) {
-                let mut bytes = bytes.clone();
-                bytes[position] ^= turned;
-                let Ok(mut belief) = postcard::from_bytes::<LastGradient>(&bytes) else { continue };
-                if belief.restored(2, 3).is_ok() {
-                    belief.observe(0, &[1.0; 3], &[1.0; 3]);
-                    belief.inner_products(&[1.0; 3], &mut [0.0; 2]);
-                }
-            }
-        }
-    }
-
     /// A snapshot of a table that this machine has no room for, cut short: there is nothing to allocate, and it says so.
     #[test]
     fn a_saved_table_without_room_says_so() {
         let million = 1_000_000_usize;
         let table = (million, million, Storage::default().in_memory(), vec![1.0, 2.0]);
         let table: Table = postcard::from_bytes(&postcard::to_allocvec(&table).unwrap()).unwrap();
-        let error = table.fits(million, million).unwrap_err().to_string();
+        let error = table.is_there().unwrap_err().to_string();
         assert!(error.contains("8.00 TB in memory"), "{error}");
         for numbers in [3, 5] {
             let table = (2_usize, 2_usize, Storage::default(), vec![1.0; numbers]);

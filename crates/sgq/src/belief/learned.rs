@@ -21,10 +21,6 @@ impl LearnedSmoothness {
         Self { each: vec![0.0; users] }
     }
 
-    pub(super) fn fits(&self, users: usize) -> bool {
-        self.each.len() == users && self.each.iter().all(|value| *value >= 0.0 && value.is_finite())
-    }
-
     /// Takes in that a user's gradient, which is `norm` long, has changed by `change` where the point moved by `distance`.
     pub(super) fn learn(&mut self, user: usize, norm: f64, change: f64, distance: f64) {
         let bound = change / distance;

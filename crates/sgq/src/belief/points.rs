@@ -38,26 +38,6 @@ impl Points {
         points
     }
 
-    /// Whether every one of that many users is somewhere, and counted there.
-    pub(super) fn fit(&self, users: usize, dim: usize) -> bool {
-        let mut users_at = vec![0; self.users_at.len()];
-        for place in &self.place_of {
-            match users_at.get_mut(*place as usize) {
-                Some(count) => *count += 1,
-                None => return false,
-            }
-        }
-        let mut free = self.free.clone();
-        free.sort_unstable();
-        let empty = (0..).zip(&users_at).filter(|(_, count)| **count == 0).map(|(place, _)| place);
-        (self.place_of.len(), self.dim, self.piece_bits) == (users, dim, piece_bits(users, dim))
-            && self.users_at == users_at
-            && self.pieces.len() == users_at.len().div_ceil(self.places_in_piece())
-            && self.pieces.iter().all(|piece| piece.len() == self.places_in_piece() * dim)
-            && empty.eq(free)
-            && (self.latest as usize) < users_at.len()
-    }
-
     /// Moves a user to a point.
     pub(super) fn place(&mut self, user: usize, point: &[f64]) {
         let old = self.place_of[user];

@@ -29,10 +29,6 @@ impl CompensatedSum {
         }
     }
 
-    pub(super) fn fits(&self, dim: usize) -> bool {
-        (self.high.len(), self.low.len()) == (dim, dim)
-    }
-
     pub(super) fn is_finite(&self) -> bool {
         kernel::all_within(&self.high, f64::MAX)
     }

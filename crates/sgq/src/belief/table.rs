@@ -90,12 +90,12 @@ impl Table {
         Ok(Self { users, dim, storage: storage.clone(), kept: Kept::zeros(users, dim, storage)? })
     }
 
-    /// Whether it is a table of that many users and parameters, or why there is none.
-    pub(super) fn fits(&self, users: usize, dim: usize) -> Result<bool, StorageError> {
-        if let Kept::Missing(error) = &self.kept {
-            return Err(error.clone());
+    /// Why there is none, where a snapshot's table has no room.
+    pub(super) fn is_there(&self) -> Result<(), StorageError> {
+        match &self.kept {
+            Kept::Missing(error) => Err(error.clone()),
+            _ => Ok(()),
         }
-        Ok((self.users, self.dim) == (users, dim))
     }
 
     /// Refuses a row that cannot be kept.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Reply, Scene};
-use crate::{Belief, LastGradient, Random, SettingsError, kernel};
+use super::{Choice, ChoiceError, Chosen, Order, Purpose, Reply, Scene};
+use crate::{Belief, LastGradient, Random, SettingError, kernel};
 
 /// GPFL (Na, Liang & Yiu 2024) for one user a round: the user whose last gradient projects farthest on the global direction,
 /// with a confidence bound, `c_i + √(2 ln t / n_i)`, `c_i` scaled to `[0, 1]` over the users and `n_i` how often it was asked.
@@ -22,7 +22,11 @@ impl Projection {
 }
 
 impl Choice<LastGradient> for Projection {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn order(&self) -> Order {
+        Order::ByScore
+    }
+
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.asked = vec![0; users];
         Ok(())
     }
@@ -78,7 +82,7 @@ impl Balanced {
 }
 
 impl<B: Belief> Choice<B> for Balanced {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         *self = Self { order: (0..users).collect(), ..Self::default() };
         Ok(())
     }
@@ -91,7 +95,7 @@ impl<B: Belief> Choice<B> for Balanced {
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
-        if reply.sweep {
+        if reply.purpose != Purpose::Step {
             return;
         }
         let dim = reply.gradient.len();

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Choice, ChoiceError, Chosen, Needs, Reply, Scene,
+    Choice, ChoiceError, Chosen, Needs, Order, Reply, Scene,
     lazy::{Found, Lazy, Situation},
 };
 use crate::{
-    Belief, LastGradient, Random, SettingsError, Smoothness, best_improvement, expected_improvement, kernel,
-    score::Scoring, theory::Theorem,
+    Belief, LastGradient, Random, Setting, SettingError, Smoothness, best_improvement, expected_improvement, kernel,
+    score::Scoring, setting::Range, theory::Theorem,
 };
 
 /// Whether a table is so small that a scan of it is the faster way in any case.
@@ -45,9 +45,19 @@ fn constant(smoothness: &Smoothness, sharp: bool) -> f64 {
     smoothness.objective().filter(|_| sharp).unwrap_or(smoothness.mean())
 }
 
+const SHARP: &str = "true: f's own smoothness in place of the mean L_i";
+
 impl<B: Belief> Choice<B> for OracleEi {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![Setting::switch("sharp", &mut self.sharp, SHARP)]
+    }
+
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, oracle: true, ..Needs::default() }
+        Needs { smoothness: true, oracle: true, ..Needs::none() }
+    }
+
+    fn order(&self) -> Order {
+        Order::ByScore
     }
 
     fn theorem(&self) -> Option<Theorem> {
@@ -227,19 +237,24 @@ impl SurrogateEi {
 }
 
 impl Choice<LastGradient> for SurrogateEi {
-    fn begin(&mut self, _users: usize) -> Result<(), SettingsError> {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let Self { explore, bonus_weight, sharp, .. } = self;
+        let p = "probability of asking a user at random instead, in [0, 1]";
+        let bonus = "weight of the bonus, not negative; the paper has 1";
+        vec![
+            Setting::number("p", explore, Range::closed(0.0, 1.0), p),
+            Setting::number("bonus", bonus_weight, Range::closed(0.0, f64::INFINITY), bonus),
+            Setting::switch("sharp", sharp, SHARP),
+        ]
+    }
+
+    fn begin(&mut self, _users: usize) -> Result<(), SettingError> {
         *self.lazy = Lazy::default();
-        if !(0.0..=1.0).contains(&self.explore) {
-            return Err(SettingsError::Exploration(self.explore));
-        }
-        if !(self.bonus_weight >= 0.0 && self.bonus_weight.is_finite()) {
-            return Err(SettingsError::BonusWeight(self.bonus_weight));
-        }
         Ok(())
     }
 
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, or_learned: true, ..Needs::default() }
+        Needs { smoothness: true, or_learned: true, ..Needs::none() }
     }
 
     fn theorem(&self) -> Option<Theorem> {

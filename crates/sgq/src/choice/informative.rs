@@ -1,16 +1,9 @@
-//! The user whose answer tells the most.
+//! The user whose answer tells the most: docs/frugal.md § 10.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Scene};
-use crate::{Random, belief::Model};
-
-/// So many times what a user who was not asked would tell is reason to ask another one again instead.
-const FAR_MORE: f64 = 2.0;
-/// While fewer were asked, nobody is asked again.
-const FEW: usize = 8;
-/// Where no `L_i` are known, so often somebody is asked again all the same, after every second user.
-const LOOKS: usize = 2;
+use crate::{Belief as _, Random, belief::Model, frugal::FRUGAL};
 
 /// Asks by what would be learned of the mean gradient, for each unit of cost: those whom nobody has asked yet, the larger
 /// the sooner, unless far more can be learned by asking a large one again; then the one whose last answer is the farthest
@@ -79,7 +72,8 @@ impl Choice<Model> for Informative {
         if self.order.is_empty() {
             self.shuffle(scene, random);
         }
-        if let Some(user) = belief.wants_probe() {
+        // The update has gone a little way down this user's gradient.
+        if let Some((user, _)) = belief.lacks_curvature_of() {
             return Ok(Chosen::user(user));
         }
         // Where it was too far for this user, it is to say how far it is not.
@@ -89,11 +83,11 @@ impl Choice<Model> for Informative {
         let size_squared = |user: usize| belief.size(user) * belief.size(user);
         if let Some(unasked) = self.unasked(belief) {
             let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
-            let enough = FAR_MORE * size_squared(unasked) / scene.cost(unasked);
+            let enough = FRUGAL.reask_gain_ratio * size_squared(unasked) / scene.cost(unasked);
             let asked = belief.asked().len();
-            let looks = belief.has_learned_scale() && self.looked_again < LOOKS.min(asked / 2);
+            let looks = belief.has_learned_scale() && self.looked_again < FRUGAL.early_looks.min(asked / 2);
             // Every second time, or those who were not asked might wait for ever.
-            let may_ask_again = !self.again && asked >= FEW;
+            let may_ask_again = !self.again && asked >= FRUGAL.reask_after;
             let again = match (looks, may_ask_again) {
                 (true, _) => farthest(scene).filter(|(far, _)| *far > 0.0),
                 (false, true) => largest(scene, faded).filter(|(worth, _)| *worth > enough),
@@ -103,7 +97,7 @@ impl Choice<Model> for Informative {
             self.looked_again += usize::from(looks && self.again);
             return Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)));
         }
-        if belief.fallen_back() {
+        if belief.has_failed() {
             // The proof is for users at random.
             return Ok(Chosen::user(random.index(scene.users)));
         }

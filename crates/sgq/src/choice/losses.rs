@@ -4,45 +4,54 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Needs, Reply, Scene, sampling::draw};
-use crate::{Belief, Random, SettingsError, kernel};
+use crate::{Belief, Random, Setting, SettingError, kernel};
 
 /// Power-of-choice (Cho, Wang & Joshi 2020): of some users picked at random, the one with the largest loss.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerOfChoice {
-    candidates: usize,
+    /// By default a tenth of the users, and at least two.
+    candidates: Option<usize>,
     order: Vec<usize>,
 }
 
 impl PowerOfChoice {
-    /// Polls that many users before each choice.
-    pub fn new(candidates: usize) -> Self {
+    /// Polls that many users before each choice; by default a tenth, and at least two.
+    pub fn new(candidates: Option<usize>) -> Self {
         Self { candidates, order: Vec::new() }
     }
 }
 
 impl<B: Belief> Choice<B> for PowerOfChoice {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
-        if self.candidates == 0 || self.candidates > users {
-            return Err(SettingsError::Candidates { candidates: self.candidates, users });
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let summary = "users polled before each choice; default n/10, at least 2";
+        vec![Setting::count("candidates", &mut self.candidates, summary)]
+    }
+
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
+        let candidates = self.candidates.unwrap_or((users / 10).max(2).min(users));
+        if candidates > users {
+            return Err(SettingError::MoreThanUsers { name: "candidates", value: candidates, users });
         }
+        self.candidates = Some(candidates);
         self.order = (0..users).collect();
         Ok(())
     }
 
     fn needs(&self) -> Needs {
-        Needs { losses: true, ..Needs::default() }
+        Needs { losses: true, polls: true, ..Needs::none() }
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         // The first few of a shuffle are a sample without replacement.
-        for place in 0..self.candidates {
+        let count = self.candidates.unwrap_or(1);
+        for place in 0..count {
             let other = place + random.index(scene.users - place);
             self.order.swap(place, other);
         }
-        let candidates = &self.order[..self.candidates];
+        let candidates = &self.order[..count];
         let losses: Vec<f64> = candidates.iter().map(|user| scene.loss(*user)).collect::<Result<_, _>>()?;
         let best = kernel::argmax(losses.into_iter()).ok_or(ChoiceError::NoScore)?;
-        Ok(Chosen { polled: self.candidates as u64, ..Chosen::user(candidates[best]) })
+        Ok(Chosen { polled: count as u64, ..Chosen::user(candidates[best]) })
     }
 }
 
@@ -72,13 +81,13 @@ impl Oort {
 }
 
 impl<B: Belief> Choice<B> for Oort {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         *self = Self { rounds: 0, seen: vec![None; users] };
         Ok(())
     }
 
     fn needs(&self) -> Needs {
-        Needs { losses: true, ..Needs::default() }
+        Needs { losses: true, ..Needs::none() }
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {

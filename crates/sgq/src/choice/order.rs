@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Scene};
-use crate::{Belief, Random, SettingsError, theory::Theorem};
+use crate::{Belief, Order, Random, SettingError, theory::Theorem};
 
 /// Every user equally likely, independently each time: SGD's choice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ impl Shuffled {
 }
 
 impl<B: Belief> Choice<B> for Shuffled {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.order = (0..users).collect();
         self.next = users;
         Ok(())
@@ -66,9 +66,9 @@ impl Sequence {
 }
 
 impl<B: Belief> Choice<B> for Sequence {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         match self.users.iter().position(|user| *user >= users) {
-            Some(position) => Err(SettingsError::SequenceUser { position, user: self.users[position], users }),
+            Some(position) => Err(SettingError::NoSuchUser { position, user: self.users[position], users }),
             None => Ok(()),
         }
     }
@@ -94,6 +94,10 @@ impl Cyclic {
 }
 
 impl<B: Belief> Choice<B> for Cyclic {
+    fn order(&self) -> Order {
+        Order::InTurn
+    }
+
     fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let user = self.next;
         self.next = (user + 1) % scene.users;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Needs, Reply, Scene};
-use crate::{Belief, Random, SettingsError, kernel};
+use super::{Choice, ChoiceError, Chosen, Needs, Order, Purpose, Reply, Scene};
+use crate::{Belief, Random, Setting, SettingError, kernel, setting::Range};
 
 /// Users with probability proportional to their smoothness `L_i`, and weights `1 / (n p_i)` (Needell, Srebro & Ward 2014;
 /// Zhao & Zhang 2015).
@@ -12,7 +12,11 @@ pub struct BySmoothness;
 
 impl<B: Belief> Choice<B> for BySmoothness {
     fn needs(&self) -> Needs {
-        Needs { smoothness: true, ..Needs::default() }
+        Needs { smoothness: true, ..Needs::none() }
+    }
+
+    fn order(&self) -> Order {
+        Order::BySmoothness
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
@@ -56,10 +60,15 @@ impl ByNorm {
 }
 
 impl<B: Belief> Choice<B> for ByNorm {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
-        if !(self.mixture > 0.0 && self.mixture <= 1.0) {
-            return Err(SettingsError::Mixture(self.mixture));
-        }
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let Self { mixture, cost_aware, .. } = self;
+        vec![
+            Setting::number("mixture", mixture, Range::above(0.0, 1.0), "the part of uniform choices, in (0, 1]"),
+            Setting::switch("cost_aware", cost_aware, "true: norms over the root of what a query costs"),
+        ]
+    }
+
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.norms = vec![0.0; users];
         Ok(())
     }
@@ -87,7 +96,7 @@ impl<B: Belief> Choice<B> for ByNorm {
 
     fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
         let keep = self.mixture / (self.norms.len() as f64 * self.probability);
-        if reply.sweep || random.unit() < keep {
+        if reply.purpose != Purpose::Step || random.unit() < keep {
             self.norms[reply.user] = kernel::norm(reply.gradient);
         }
     }

@@ -4,14 +4,15 @@ use thiserror::Error;
 
 use super::{
     Session, Sight, State,
-    open::{check_needs, check_sight, part_names},
+    open::{check_needs, check_sight},
 };
-use crate::{Belief, Choice, Method, SettingsError, Update, random::Fingerprint};
+use crate::{Method, SettingsError, random::Fingerprint};
 
-const MAGIC: &[u8; 4] = b"sgq\x04";
+/// The last byte is another one whenever the layout of any part changes.
+const MAGIC: &[u8; 4] = b"sgq\x05";
 const HEADER: usize = MAGIC.len() + 8;
 
-impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
+impl<'s> Session<'s> {
     /// The whole state, randomness and open question included, as bytes to store.
     ///
     /// A session [restored](Session::restore) from them goes on bit for bit as this one would.
@@ -33,7 +34,8 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         // The header is filled in at the end: a second copy of the body could be gigabytes.
         let mut header = MAGIC.to_vec();
         header.resize(HEADER, 0);
-        let mut bytes = postcard::to_extend(&self.state, header).map_err(|error| SnapshotError(error.to_string()))?;
+        let bytes = postcard::to_extend(&self.state, header).map_err(|error| SnapshotError(error.to_string()))?;
+        let mut bytes = self.parts.save(bytes).map_err(SnapshotError)?;
         let checksum = checksum(&bytes[HEADER..]).to_le_bytes();
         bytes[MAGIC.len()..HEADER].copy_from_slice(&checksum);
         Ok(bytes)
@@ -43,7 +45,7 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
     ///
     /// All settings come from the snapshot, those of the method's parts included: the method given here only names them. So
     /// does the storage: a table that was in a file will be in a new one, in the same folder.
-    pub fn restore(method: Method<B, C, U>, bytes: &[u8], sight: Sight<'s>) -> Result<Self, RestoreError> {
+    pub fn restore(method: Method, bytes: &[u8], sight: Sight<'s>) -> Result<Self, RestoreError> {
         if bytes.get(..MAGIC.len()) != Some(MAGIC) {
             return Err(RestoreError::NotASnapshot);
         }
@@ -51,22 +53,20 @@ impl<'s, B: Belief, C: Choice<B>, U: Update<B>> Session<'s, B, C, U> {
         if header[MAGIC.len()..] != checksum(body).to_le_bytes() {
             return Err(RestoreError::Damaged);
         }
-        let mismatch = || RestoreError::OtherMethod { wanted: method.name.clone() };
-        let (identity, _) = postcard::take_from_bytes::<(String, [String; 3])>(body).map_err(|_| mismatch())?;
-        if identity != (method.name.clone(), part_names::<B, C, U>()) {
+        let (name, mut parts) = method.into_parts();
+        let mismatch = || RestoreError::OtherMethod { wanted: name.clone() };
+        let (state, rest) = postcard::take_from_bytes::<State>(body).map_err(|_| mismatch())?;
+        if (&state.name, &state.part_types) != (&name, &parts.type_names()) {
             return Err(mismatch());
         }
-        let (state, rest): (State<B, C, U>, _) = postcard::take_from_bytes(body).map_err(|_| mismatch())?;
-        if !rest.is_empty() {
-            return Err(mismatch());
-        }
-        state.belief.restored(state.users(), state.point.len())?;
+        parts.load(rest).ok_or_else(mismatch)?;
+        parts.restored()?;
         check_sight(&sight, state.users(), state.point.len())?;
-        check_needs(&state.name, state.choice.needs(), state.update.needs_hessians(), &sight)?;
+        check_needs(&name, parts.needs(), &sight)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
             return Err(SettingsError::NeedsOptimum.into());
         }
-        Ok(Self::from_parts(state, sight))
+        Ok(Self::from_parts(parts, state, sight))
     }
 }
 
@@ -91,7 +91,10 @@ pub struct SnapshotError(String);
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum RestoreError {
-    #[error("these bytes are not a snapshot of this version of sgq")]
+    #[error(
+        "these bytes are not a snapshot of this version of sgq: open a session on the answers themselves, with \
+         `Session::with_answers`"
+    )]
     NotASnapshot,
     #[error("the snapshot is damaged or cut short: restore an older one")]
     Damaged,

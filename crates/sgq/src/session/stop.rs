@@ -84,6 +84,11 @@ impl StopRules {
         self.target_gap.is_some()
     }
 
+    /// Without a budget there is nothing to raise.
+    pub(super) fn extend(&mut self, queries: u64) {
+        self.budget = self.budget.map(|budget| budget.saturating_add(queries));
+    }
+
     pub(super) fn diverged(&self, point: &[f64]) -> bool {
         !kernel::all_within(point, self.largest_coordinate)
     }

@@ -6,7 +6,7 @@ use super::{
     Assumption, Bound, CapTerm, Constant, Constants, Ingredients, Rate, Region, RegionError, Status, Theorem,
     assumptions::assumptions, constants::Survey, heterogeneity::gradients, region::Ground,
 };
-use crate::{Problem, SettingsError, Smoothness};
+use crate::{Problem, Setting, SettingsError, Smoothness, StepSizeError, setting::Range};
 
 /// What to certify: a problem, a step size and a region.
 #[derive(Clone)]
@@ -129,10 +129,11 @@ impl Certificate {
     pub fn new(question: &Question<'_>) -> Result<Self, TheoryError> {
         let Question { problem, start, step_size, .. } = *question;
         if !(step_size > 0.0 && step_size.is_finite()) {
-            return Err(SettingsError::StepSize(step_size).into());
+            return Err(SettingsError::from(StepSizeError::Size(step_size)).into());
         }
-        if let Some(p) = question.explore.filter(|p| !(0.0..=1.0).contains(p)) {
-            return Err(SettingsError::Exploration(p).into());
+        if let Some(mut p) = question.explore {
+            let setting = Setting::number("p", &mut p, Range::closed(0.0, 1.0), "");
+            setting.check().map_err(SettingsError::from)?;
         }
         if problem.users() == 0 {
             return Err(SettingsError::NoUsers.into());
@@ -141,7 +142,7 @@ impl Certificate {
             return Err(SettingsError::EmptyStart.into());
         }
         let smoothness = problem.smoothness().map(|each| Smoothness::new(each.to_vec(), problem.users()));
-        let smoothness = smoothness.transpose()?;
+        let smoothness = smoothness.transpose().map_err(SettingsError::from)?;
         let ground = Ground::new(problem, start, &question.region)?;
         // For affine derivatives the ends of an interval say all there is to say.
         let certified = problem.is_quadratic() && ground.interval()?.is_some();

@@ -2,8 +2,8 @@
 
 use super::heterogeneity::gradients;
 use crate::{
-    Belief, LastGradient, Problem, Query, SettingsError, Smoothness, Storage, bonus, expected_improvement, kernel,
-    simulate::Answer,
+    Belief, LastGradient, Need, Problem, Query, SettingsError, Smoothness, Storage, bonus, drive::Answer,
+    expected_improvement, kernel,
 };
 
 /// Follows a run, answer by answer, and measures at each step how far its choice was from the oracle's.
@@ -51,7 +51,8 @@ pub struct Measured {
 impl<'p> Choices<'p> {
     /// Before the first answer. The problem must know its users' smoothness.
     pub fn new(problem: &'p dyn Problem) -> Result<Self, SettingsError> {
-        let each = problem.smoothness().ok_or_else(|| SettingsError::NeedsSmoothness { method: "Lemma 2".into() })?;
+        let unmet = || SettingsError::Unmet { method: "Lemma 2".into(), need: Need::Smoothness };
+        let each = problem.smoothness().ok_or_else(unmet)?;
         let mut table = LastGradient::new();
         table.begin(problem.users(), problem.dim(), &Storage::default(), None)?;
         let smoothness = Smoothness::new(each.to_vec(), problem.users())?;

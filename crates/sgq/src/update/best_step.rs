@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update};
-use crate::{LastGradient, Random, kernel};
+use crate::{DefaultStep, LastGradient, Needs, Random, Setting, kernel, step_size::Known};
 
 /// `x −= α ∇f_i(x)` with the `α` at which the expected improvement, Eq. (7), is largest:
 ///
@@ -42,21 +42,23 @@ impl BestStep {
 }
 
 impl Update<LastGradient> for BestStep {
-    fn needs_smoothness(&self) -> bool {
-        true
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![Setting::switch("sharp", &mut self.sharp, "true: f's own smoothness in place of the mean L_i")]
     }
 
-    fn has_own_step(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { smoothness: true, or_learned: true, ..Needs::none() }
     }
 
-    fn step(&mut self, _step: &Step<'_, LastGradient>, _random: &mut Random, _point: &mut [f64]) {}
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        None
+    }
 
-    fn arrive(&mut self, step: &Step<'_, LastGradient>, point: &mut [f64]) {
+    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         let gradient = step.reply.gradient;
         let norm = kernel::norm(gradient);
         if norm == 0.0 || norm.is_infinite() {
-            return;
+            return true;
         }
         // The mean over a few users need not be as smooth as f is.
         let sharp = self.sharp && step.belief.unasked() == 0;
@@ -75,5 +77,6 @@ impl Update<LastGradient> for BestStep {
             self.longest = self.longest.max(length);
         }
         kernel::add_scaled(point, -length / norm, gradient);
+        true
     }
 }

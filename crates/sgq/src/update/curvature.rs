@@ -3,8 +3,11 @@
 use faer::{Mat, Side, linalg::solvers::Solve};
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update};
-use crate::{Belief, LastGradient, Random, Reply, SettingsError, kernel};
+use super::{Step, Update, Wants};
+use crate::{
+    Belief, DefaultStep, LastGradient, Needs, Random, Reply, SettingError, belief::Replaced, choice::Purpose, kernel,
+    step_size::Known,
+};
 
 /// IQN (Mokhtari, Eisen & Ribeiro 2018): every user has a matrix `B_i`, at first `I / α`, that its answers improve by BFGS;
 /// `x = (Σ B_i)⁻¹ (Σ B_i x_i − Σ g_i)` over the last points and gradients. Cyclic choice. Keeps `n d²` numbers.
@@ -23,7 +26,8 @@ impl QuasiNewton {
         Self::default()
     }
 
-    fn start(&mut self, belief: &LastGradient, dim: usize, scale: f64) {
+    /// From the last answers as they were before that of this user.
+    fn start(&mut self, belief: &LastGradient, asked: usize, dim: usize, scale: f64) {
         let users = belief.users();
         self.matrices = vec![0.0; users * dim * dim];
         self.total = vec![0.0; dim * dim];
@@ -32,8 +36,14 @@ impl QuasiNewton {
             for k in 0..dim {
                 self.matrices[user * dim * dim + k * dim + k] = scale;
             }
-            kernel::add_scaled(&mut self.pull, scale, belief.point(user));
-            kernel::add_scaled(&mut self.pull, -1.0, &belief.gradient(user));
+            if user == asked {
+                let Replaced { point, gradient, .. } = belief.replaced();
+                kernel::add_scaled(&mut self.pull, scale, point);
+                kernel::add_scaled(&mut self.pull, -1.0, gradient);
+            } else {
+                kernel::add_scaled(&mut self.pull, scale, belief.point(user));
+                kernel::add_scaled(&mut self.pull, -1.0, &belief.gradient(user));
+            }
         }
         for k in 0..dim {
             self.total[k * dim + k] = scale * users as f64;
@@ -42,22 +52,27 @@ impl QuasiNewton {
 }
 
 impl Update<LastGradient> for QuasiNewton {
-    fn needs_everybody(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { everybody: true, ..Needs::none() }
     }
 
-    fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        // IQN's first curvature.
+        Some(|known| DefaultStep::new("1/L_max", 1.0 / known.smoothness.max()))
+    }
+
+    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         let Reply { user, point: here, gradient, .. } = step.reply;
         let dim = point.len();
         if self.matrices.is_empty() {
-            self.start(step.belief, dim, 1.0 / step.size);
+            self.start(step.belief, user, dim, 1.0 / step.size);
         }
-        let (old_point, old_gradient) = (step.belief.point(user), step.belief.gradient(user));
+        let Replaced { point: old_point, gradient: old_gradient, .. } = step.belief.replaced();
         let difference = |new: &[f64], old: &[f64]| -> Vec<f64> { new.iter().zip(old).map(|(n, o)| n - o).collect() };
-        let (s, y) = (difference(here, old_point), difference(gradient, &old_gradient));
+        let (s, y) = (difference(here, old_point), difference(gradient, old_gradient));
         let matrix = &mut self.matrices[user * dim * dim..][..dim * dim];
         kernel::add_scaled(&mut self.pull, -1.0, &times(matrix, old_point));
-        kernel::add_scaled(&mut self.pull, 1.0, &old_gradient);
+        kernel::add_scaled(&mut self.pull, 1.0, old_gradient);
         let image = times(matrix, &s);
         let (along, curved) = (kernel::dot(&s, &image), kernel::dot(&s, &y));
         // Without curvature along the way there is nothing to learn.
@@ -75,6 +90,7 @@ impl Update<LastGradient> for QuasiNewton {
         if let Some(solution) = solve(&self.total, &self.pull) {
             point.copy_from_slice(&solution);
         }
+        true
     }
 }
 
@@ -120,7 +136,7 @@ impl CurvatureAided {
 }
 
 impl<B: Belief> Update<B> for CurvatureAided {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         self.hessians = vec![0.0; users * dim * dim];
         self.offsets = vec![0.0; users * dim];
         self.total = vec![0.0; dim * dim];
@@ -128,29 +144,29 @@ impl<B: Belief> Update<B> for CurvatureAided {
         Ok(())
     }
 
-    fn needs_hessians(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { hessians: true, ..Needs::none() }
     }
 
-    fn wants_sweep(&self) -> bool {
-        !self.started
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.take(reply);
+    fn wants(&self) -> Wants<'_> {
+        if self.started { Wants::Chosen } else { Wants::Everybody }
     }
 
-    fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
-        self.started = true;
-        false
-    }
-
-    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
         self.take(&step.reply);
+        if let Purpose::Sweep { last } = step.reply.purpose {
+            self.started = last;
+            return false;
+        }
         let users = (self.offsets.len() / point.len()) as f64;
         let mut direction = times(&self.total, step.reply.point);
         kernel::add_scaled(&mut direction, 1.0, &self.offset);
         kernel::add_scaled(point, -step.size / users, &direction);
+        true
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update};
-use crate::{Belief, Random, Reply, SettingsError, kernel};
+use super::{Step, Update, Wants};
+use crate::{Belief, DefaultStep, Random, Reply, SettingError, choice::Purpose, kernel, step_size::Known};
 
 /// The mean of a sweep's answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,15 +19,16 @@ impl SweepMean {
         Self { users: users as f64, sum: vec![0.0; dim] }
     }
 
-    fn add(&mut self, reply: &Reply<'_>) {
+    /// Takes one answer of a sweep; with the last one it has `∇f`.
+    fn add(&mut self, reply: &Reply<'_>) -> Option<Vec<f64>> {
+        if reply.user == 0 {
+            self.sum.fill(0.0);
+        }
         kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
-    }
-
-    /// `∇f`, and ready for the next sweep.
-    fn take(&mut self) -> Vec<f64> {
-        let mean = self.sum.iter().map(|sum| sum / self.users).collect();
-        self.sum.fill(0.0);
-        mean
+        if reply.purpose != (Purpose::Sweep { last: true }) {
+            return None;
+        }
+        Some(self.sum.iter().map(|sum| sum / self.users).collect())
     }
 }
 
@@ -45,26 +46,26 @@ impl FullGradient {
 }
 
 impl<B: Belief> Update<B> for FullGradient {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         self.gradient = SweepMean::new(users, dim);
         Ok(())
     }
 
-    fn wants_sweep(&self) -> bool {
-        true
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.gradient.add(reply);
+    fn wants(&self) -> Wants<'_> {
+        Wants::Everybody
     }
 
-    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        kernel::add_scaled(point, -step_size, &self.gradient.take());
-        true
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let gradient = self.gradient.add(&step.reply);
+        gradient.is_some_and(|gradient| {
+            kernel::add_scaled(point, -step.size, &gradient);
+            true
+        })
     }
-
-    // Every answer is one of a sweep.
-    fn step(&mut self, _step: &Step<'_, B>, _random: &mut Random, _point: &mut [f64]) {}
 }
 
 /// L-BFGS (Liu & Nocedal 1989) with a memory of 10 and a line search by slopes, since nobody answers with values: a step is
@@ -135,21 +136,23 @@ impl Lbfgs {
 }
 
 impl<B: Belief> Update<B> for Lbfgs {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         *self = Self { gradient: SweepMean::new(users, dim), ..Self::default() };
         Ok(())
     }
 
-    fn wants_sweep(&self) -> bool {
-        true
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.gradient.add(reply);
+    fn wants(&self) -> Wants<'_> {
+        Wants::Everybody
     }
 
-    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        let gradient = self.gradient.take();
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let Some(gradient) = self.gradient.add(&step.reply) else {
+            return false;
+        };
         if let Some(mut line) = self.line.take() {
             let slope = kernel::dot(&line.direction, &gradient);
             // The objective is convex: where it still falls at the end of a step it has fallen all the way.
@@ -171,10 +174,7 @@ impl<B: Belief> Update<B> for Lbfgs {
                 }
             }
         }
-        self.set_out(gradient, step_size, point);
+        self.set_out(gradient, step.size, point);
         true
     }
-
-    // Every answer is one of a sweep.
-    fn step(&mut self, _step: &Step<'_, B>, _random: &mut Random, _point: &mut [f64]) {}
 }

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update, reduced_variance_step};
-use crate::{Belief, Random, Reply, SettingsError, kernel};
+use super::{Step, Update, Wants, reduced_variance_step};
+use crate::{
+    Belief, DefaultStep, Needs, Random, Reply, Setting, SettingError, choice::Purpose, kernel, setting::Range,
+    step_size::Known,
+};
 
 /// Everybody's gradient at one point, and their mean.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -17,13 +20,13 @@ impl Snapshot {
         Self { rows: vec![0.0; users * dim], mean: vec![0.0; dim] }
     }
 
-    pub fn take(&mut self, reply: &Reply<'_>) {
+    /// Takes one answer of a sweep; with the last one the mean is known.
+    pub fn take(&mut self, reply: &Reply<'_>, last: bool) {
         let dim = reply.gradient.len();
         self.rows[reply.user * dim..][..dim].copy_from_slice(reply.gradient);
-    }
-
-    pub fn finish(&mut self) {
-        kernel::mean_of_rows(&self.rows, &mut self.mean);
+        if last {
+            kernel::mean_of_rows(&self.rows, &mut self.mean);
+        }
     }
 
     pub fn row(&self, user: usize) -> &[f64] {
@@ -49,32 +52,38 @@ impl Loopless {
 }
 
 impl<B: Belief> Update<B> for Loopless {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let summary = "of a snapshot after each step; default 1/n";
+        vec![Setting::optional_number("probability", &mut self.probability, Range::above(0.0, 1.0), summary)]
+    }
+
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         let probability = self.probability.unwrap_or(1.0 / users as f64);
-        if !(probability > 0.0 && probability <= 1.0) {
-            return Err(SettingsError::SnapshotProbability(probability));
-        }
         *self = Self { probability: Some(probability), stale: true, snapshot: Snapshot::new(users, dim) };
         Ok(())
     }
 
-    fn wants_sweep(&self) -> bool {
-        self.stale
+    fn needs(&self) -> Needs {
+        Needs { chance: true, ..Needs::none() }
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.snapshot.take(reply);
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/(6 L_max)", 1.0 / (6.0 * known.smoothness.max())))
     }
 
-    fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
-        self.snapshot.finish();
-        self.stale = false;
-        false
+    fn wants(&self) -> Wants<'_> {
+        if self.stale { Wants::Everybody } else { Wants::Chosen }
     }
 
-    fn step(&mut self, step: &Step<'_, B>, random: &mut Random, point: &mut [f64]) {
-        reduced_variance_step(point, step, self.snapshot.row(step.reply.user), &self.snapshot.mean);
+    fn step(&mut self, step: Step<'_, B>, random: &mut Random, point: &mut [f64]) -> bool {
+        if let Purpose::Sweep { last } = step.reply.purpose {
+            self.snapshot.take(&step.reply, last);
+            self.stale = !last;
+            return false;
+        }
+        reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
         self.stale = random.unit() < self.probability.unwrap_or(1.0);
+        true
     }
 }
 
@@ -113,37 +122,8 @@ impl Katyusha {
         }
     }
 
-    fn place(&self, point: &mut [f64]) {
-        for (k, x) in point.iter_mut().enumerate() {
-            *x = self.momentum * self.z[k] + 0.5 * self.snapshot_point[k] + (0.5 - self.momentum) * self.y[k];
-        }
-    }
-}
-
-impl<B: Belief> Update<B> for Katyusha {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        if self.inner_steps == Some(0) {
-            return Err(SettingsError::NoInnerSteps);
-        }
-        if !(self.momentum > 0.0 && self.momentum <= 0.5) {
-            return Err(SettingsError::Momentum(self.momentum));
-        }
-        self.inner_steps = Some(self.inner_steps.unwrap_or(users.saturating_mul(2)));
-        self.snapshot = Snapshot::new(users, dim);
-        self.y_sum = vec![0.0; dim];
-        Ok(())
-    }
-
-    fn wants_sweep(&self) -> bool {
-        self.steps_left == 0
-    }
-
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.snapshot.take(reply);
-    }
-
-    fn finish_sweep(&mut self, _step_size: f64, point: &mut [f64]) -> bool {
-        self.snapshot.finish();
+    /// From a new snapshot, taken at the point. Returns whether the point moves: from one point to the same is no step.
+    fn set_out(&mut self, point: &mut [f64]) -> bool {
         self.snapshot_point = point.to_vec();
         let first = self.z.is_empty();
         if first {
@@ -153,11 +133,45 @@ impl<B: Belief> Update<B> for Katyusha {
         self.y_sum.fill(0.0);
         self.steps_left = self.inner_steps.unwrap_or(1);
         self.place(point);
-        // From one point to the same is no step.
         !first
     }
 
-    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
+    fn place(&self, point: &mut [f64]) {
+        for (k, x) in point.iter_mut().enumerate() {
+            *x = self.momentum * self.z[k] + 0.5 * self.snapshot_point[k] + (0.5 - self.momentum) * self.y[k];
+        }
+    }
+}
+
+impl<B: Belief> Update<B> for Katyusha {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let Self { inner_steps, momentum, .. } = self;
+        vec![
+            Setting::count("inner_steps", inner_steps, "steps between snapshots; default 2n"),
+            Setting::number("momentum", momentum, Range::above(0.0, 0.5), "τ₁, in (0, 0.5]"),
+        ]
+    }
+
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
+        self.inner_steps = Some(self.inner_steps.unwrap_or(users.saturating_mul(2)));
+        self.snapshot = Snapshot::new(users, dim);
+        self.y_sum = vec![0.0; dim];
+        Ok(())
+    }
+
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max())))
+    }
+
+    fn wants(&self) -> Wants<'_> {
+        if self.steps_left == 0 { Wants::Everybody } else { Wants::Chosen }
+    }
+
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        if let Purpose::Sweep { last } = step.reply.purpose {
+            self.snapshot.take(&step.reply, last);
+            return last && self.set_out(point);
+        }
         let kept = self.snapshot.row(step.reply.user);
         for (k, kept) in kept.iter().enumerate() {
             let corrected = step.weight * (step.reply.gradient[k] - kept) + self.snapshot.mean[k];
@@ -174,6 +188,7 @@ impl<B: Belief> Update<B> for Katyusha {
         } else {
             self.place(point);
         }
+        true
     }
 }
 
@@ -199,50 +214,49 @@ impl Recursive {
 }
 
 impl<B: Belief> Update<B> for Recursive {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        if self.inner_steps == Some(0) {
-            return Err(SettingsError::NoInnerSteps);
-        }
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        vec![Setting::count("inner_steps", &mut self.inner_steps, "steps between full gradients; default n")]
+    }
+
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
         self.inner_steps = Some(self.inner_steps.unwrap_or(users));
         self.users = users as f64;
         self.estimate = vec![0.0; dim];
         Ok(())
     }
 
-    fn wants_sweep(&self) -> bool {
-        self.steps_left == 0
+    fn wants(&self) -> Wants<'_> {
+        if self.steps_left == 0 { Wants::Everybody } else { Wants::Elsewhere(&self.before) }
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        if reply.user == 0 {
-            self.estimate.fill(0.0);
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let Step { reply, weight, size, .. } = step;
+        match reply.purpose {
+            Purpose::Sweep { last } => {
+                if reply.user == 0 {
+                    self.estimate.fill(0.0);
+                }
+                kernel::add_scaled(&mut self.estimate, 1.0 / self.users, reply.gradient);
+                if !last {
+                    return false;
+                }
+                // That was the first of them.
+                self.steps_left = self.inner_steps.unwrap_or(1) - 1;
+            }
+            Purpose::Elsewhere => {
+                self.gradient_before = reply.gradient.to_vec();
+                return false;
+            }
+            Purpose::Step | Purpose::Earlier => {
+                let gradients = reply.gradient.iter().zip(&self.gradient_before);
+                for (estimate, (new, old)) in self.estimate.iter_mut().zip(gradients) {
+                    *estimate += weight * (new - old);
+                }
+                self.steps_left -= 1;
+            }
         }
-        kernel::add_scaled(&mut self.estimate, 1.0 / self.users, reply.gradient);
-    }
-
-    fn finish_sweep(&mut self, step_size: f64, point: &mut [f64]) -> bool {
-        self.before = point.to_vec();
-        kernel::add_scaled(point, -step_size, &self.estimate);
-        // That was the first of them.
-        self.steps_left = self.inner_steps.unwrap_or(1) - 1;
+        self.before = reply.point.to_vec();
+        kernel::add_scaled(point, -size, &self.estimate);
         true
-    }
-
-    fn extra_point(&self) -> Option<&[f64]> {
-        Some(&self.before)
-    }
-
-    fn observe_extra(&mut self, gradient: &[f64]) {
-        self.gradient_before = gradient.to_vec();
-    }
-
-    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
-        let gradients = step.reply.gradient.iter().zip(&self.gradient_before);
-        for (estimate, (new, old)) in self.estimate.iter_mut().zip(gradients) {
-            *estimate += step.weight * (new - old);
-        }
-        self.before = step.reply.point.to_vec();
-        kernel::add_scaled(point, -step.size, &self.estimate);
-        self.steps_left -= 1;
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update, reduced_variance_step, snapshots::Snapshot};
-use crate::{Belief, Random, Reply, SettingsError};
+use super::{Step, Update, Wants, reduced_variance_step, snapshots::Snapshot};
+use crate::{Belief, DefaultStep, Random, Setting, SettingError, choice::Purpose, step_size::Known};
 
 /// `x −= α (∇f_i(x) − ∇f_i(x_snap) + ∇f(x_snap))` (Johnson & Zhang 2013).
 ///
@@ -11,43 +11,47 @@ use crate::{Belief, Random, Reply, SettingsError};
 /// costs one query and not two.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Svrg {
-    inner_steps: usize,
+    /// By default twice the number of users.
+    inner_steps: Option<usize>,
     steps_left: usize,
     snapshot: Snapshot,
 }
 
 impl Svrg {
-    /// Takes a snapshot every `inner_steps` steps (the paper's experiment has 10).
-    pub fn new(inner_steps: usize) -> Self {
+    /// Takes a snapshot every `inner_steps` steps (the paper's experiment has 10); by default two rounds' worth.
+    pub fn new(inner_steps: Option<usize>) -> Self {
         Self { inner_steps, steps_left: 0, snapshot: Snapshot::default() }
     }
 }
 
 impl<B: Belief> Update<B> for Svrg {
-    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
-        if self.inner_steps == 0 {
-            return Err(SettingsError::NoInnerSteps);
-        }
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let summary = "steps between snapshots; default 2n (the paper's experiment: 10)";
+        vec![Setting::count("inner_steps", &mut self.inner_steps, summary)]
+    }
+
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
+        self.inner_steps = Some(self.inner_steps.unwrap_or(users.saturating_mul(2)));
         self.snapshot = Snapshot::new(users, dim);
         Ok(())
     }
 
-    fn wants_sweep(&self) -> bool {
-        self.steps_left == 0
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        Some(|known| DefaultStep::new("1/(10 L_max)", 1.0 / (10.0 * known.smoothness.max())))
     }
 
-    fn observe_sweep(&mut self, reply: &Reply<'_>) {
-        self.snapshot.take(reply);
+    fn wants(&self) -> Wants<'_> {
+        if self.steps_left == 0 { Wants::Everybody } else { Wants::Chosen }
     }
 
-    fn finish_sweep(&mut self, _step_size: f64, _point: &mut [f64]) -> bool {
-        self.snapshot.finish();
-        self.steps_left = self.inner_steps;
-        false
-    }
-
-    fn step(&mut self, step: &Step<'_, B>, _random: &mut Random, point: &mut [f64]) {
-        reduced_variance_step(point, step, self.snapshot.row(step.reply.user), &self.snapshot.mean);
+    fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        if let Purpose::Sweep { last } = step.reply.purpose {
+            self.snapshot.take(&step.reply, last);
+            self.steps_left = self.inner_steps.filter(|_| last).unwrap_or(0);
+            return false;
+        }
+        reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
         self.steps_left -= 1;
+        true
     }
 }

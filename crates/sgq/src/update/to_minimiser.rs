@@ -1,33 +1,140 @@
-//! The step that a model proposes.
+//! The step of `frugal`: to where a model of all users is smallest, as far as it can be trusted.
+
+mod newton;
+mod reach;
+mod safeguard;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update, reduced_variance_step};
-use crate::{Random, belief::Model};
+use crate::{
+    DefaultStep, Random, SettingError, Smoothness,
+    belief::model::{Model, Move, Verdict},
+    frugal::FRUGAL,
+    kernel,
+    step_size::Known,
+};
+use reach::Reach;
+use safeguard::Safeguard;
 
 /// Goes where the model believes the objective to be smallest; SAGA's steps, `1 / (3 L_max)` long, while the model is not to be
 /// trusted. There is no step size to choose.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ToMinimiser;
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToMinimiser {
+    /// `μ`: curvature counts so many times as much as is seen of it (§ 8).
+    caution: f64,
+    /// The length of the longest first answer, sizes taken out.
+    largest_first: f64,
+    reach: Reach,
+    safeguard: Safeguard,
+}
+
+impl ToMinimiser {
+    /// Before the first answer.
+    pub fn new() -> Self {
+        Self { caution: 1.0, largest_first: 0.0, reach: Reach::default(), safeguard: Safeguard::default() }
+    }
+
+    /// Learns from an answer that is believed how far the model may be trusted.
+    fn learn(&mut self, belief: &Model, user: usize, point: &[f64]) {
+        if !belief.anchor().is_empty() {
+            self.caution = match belief.is_uphill() {
+                true => self.caution.max((FRUGAL.caution_uphill * self.caution).min(1.0)),
+                false => (FRUGAL.caution_downhill * self.caution).max(FRUGAL.least_caution),
+            };
+        }
+        self.reach.grow(|| kernel::distance(point, belief.anchor()));
+        let Some(answer) = belief.answers().get(user) else {
+            return;
+        };
+        let length = answer.norm / belief.size(user);
+        if answer.times == 1 {
+            self.largest_first = self.largest_first.max(length);
+        } else if length > FRUGAL.doubling_length * self.largest_first {
+            self.caution = (2.0 * self.caution).min(1e100);
+        }
+    }
+
+    /// To the model's minimiser, as far as it may go; returns what the model must know of it.
+    fn go(&mut self, belief: &Model, point: &mut [f64]) -> Move {
+        let Some((estimate, plan)) = belief.believed() else {
+            probe(belief, point);
+            return Move::Nowhere;
+        };
+        let target = newton::minimiser(estimate, plan, self.caution);
+        // Numbers past what can be held: stay, and let the next answer tell.
+        let Some(mut target) = target.filter(|target| kernel::all_within(&target.minimiser, f64::MAX)) else {
+            return Move::Nowhere;
+        };
+        // Further out only where it still goes downhill.
+        let growth = if belief.is_uphill() { 1.0 } else { FRUGAL.widening };
+        let here = kernel::distance(point, &target.anchor);
+        // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.
+        let slope = kernel::norm(&estimate.gradient).min(self.largest_first);
+        let widest = (growth * here).max(slope / belief.scale().mean);
+        let unit = (!belief.scale().known).then(|| belief.unit());
+        let is_first = belief.anchor().is_empty();
+        self.reach.limit(&mut target.minimiser, &target.anchor, widest, is_first, unit);
+        point.copy_from_slice(&target.minimiser);
+        Move::ByModel { anchor: target.anchor, followed: target.followed }
+    }
+}
+
+impl Default for ToMinimiser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A little way down the gradient of the user whose curvature is missing: its next answer then shows it. Where it has none, the
+/// way is ten times as long the next time (§ 2).
+fn probe(belief: &Model, point: &mut [f64]) {
+    if let Some((_, answer)) = belief.lacks_curvature_of().filter(|(_, answer)| answer.norm > 0.0) {
+        let way = belief.scale().probe_length(belief.unit());
+        kernel::add_scaled(point, -way / answer.norm, &answer.gradient);
+    }
+}
 
 impl Update<Model> for ToMinimiser {
-    fn has_own_step(&self) -> bool {
+    fn begin(&mut self, _users: usize, _dim: usize) -> Result<(), SettingError> {
+        *self = Self::new();
+        Ok(())
+    }
+
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        None
+    }
+
+    fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let (belief, user) = (&*step.belief, step.reply.user);
+        match belief.verdict() {
+            Verdict::SetAside { keep } => {
+                // Asked again on the way back to where this user was last believed, or to the start.
+                self.reach.shrink(keep * kernel::distance(point, belief.anchor()));
+                let back = belief.answers().get(user).map_or(belief.start(), |answer| &answer.point);
+                for (x, back) in point.iter_mut().zip(back) {
+                    *x = back + keep * (*x - back);
+                }
+                return true;
+            }
+            Verdict::BelievedAfterAll => self.reach.restore(),
+            Verdict::Believed => {}
+        }
+        self.learn(belief, user, step.reply.point);
+        let had_failed = self.safeguard.has_failed();
+        let known = step.smoothness.filter(|_| belief.scale().known);
+        self.safeguard.watch(belief, known.map(Smoothness::each), step.reply.point);
+        let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
+            (false, ..) => self.go(belief, point),
+            // SAGA's steps, from the answer after the one that showed the failure on.
+            (true, true, Some(kept)) => {
+                let size = 1.0 / (FRUGAL.saga_step * belief.scale().largest.max(f64::MIN_POSITIVE));
+                reduced_variance_step(point, &step, size, &kept.gradient, belief.answers().mean_before());
+                Move::Proven
+            }
+            (true, ..) => Move::Proven,
+        };
+        step.belief.moved(how);
         true
-    }
-
-    fn step(&mut self, step: &Step<'_, Model>, _random: &mut Random, point: &mut [f64]) {
-        let belief = step.belief;
-        if belief.fallen_back()
-            && let Some((kept, mean)) = belief.table(step.reply.user)
-        {
-            let safe = Step { size: belief.safe_step(), ..*step };
-            reduced_variance_step(point, &safe, kept, mean);
-        }
-    }
-
-    fn arrive(&mut self, step: &Step<'_, Model>, point: &mut [f64]) {
-        if !step.belief.fallen_back() {
-            point.copy_from_slice(step.belief.next());
-        }
     }
 }

@@ -1,16 +1,13 @@
-//! What the catalogue opens by name is what the constructors make.
+//! Methods and parts by name: what they are made of, their settings, and that every combination works.
 
 use sgq::{
-    AskTell, LastGradient, Method, Oracle, Random, Session, Settings, SettingsError, Sight,
-    belief::Nothing,
-    catalog::{CHOICES, ChoiceKind, METHODS, Recipe, UPDATES, UpdateKind},
-    choice::{Balanced, ByNorm, BySmoothness, Cyclic, Oort, PowerOfChoice, Projection, Shuffled, SurrogateEi, Uniform},
-    method,
+    LastGradient, Method, Oracle, Random, Session, SettingError, Settings, Sight,
+    belief::{BELIEFS, Nothing},
+    choice::{CHOICES, Shuffled, SurrogateEi, Uniform},
+    method::{self, ComposeError, METHODS},
     problem::DenseQuadratic,
-    update::{
-        Aggregated, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton, Recursive,
-        Saga, Sgd,
-    },
+    setting::Value,
+    update::{BestStep, Saga, Sgd, UPDATES},
 };
 
 use crate::random_problem::{log_steps, random_quadratic, safe_settings};
@@ -21,114 +18,267 @@ fn problem() -> (DenseQuadratic, Settings) {
     (problem, settings)
 }
 
-fn users_and_points(session: &mut dyn AskTell, problem: &dyn Oracle) -> Vec<(usize, usize, Vec<u64>)> {
+fn users_and_points(session: &mut Session<'_>, problem: &dyn Oracle) -> Vec<(usize, usize, Vec<u64>)> {
     let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect();
     log_steps(session, problem, 60).iter().map(|step| (step.user, step.queries, bits(&step.point_after))).collect()
 }
 
 #[test]
-fn every_method_is_its_constructor() {
-    let (problem, settings) = problem();
-    let sight = Sight::Problem(&problem);
-    for entry in METHODS {
-        let settings = || settings.clone();
-        macro_rules! session {
-            ($belief:expr, $choice:expr, $update:expr) => {{
-                let method = Method::new(entry.name, $belief, $choice, $update);
-                Box::new(Session::with_sight(method, settings(), sight.clone()).unwrap())
-            }};
-        }
-        let table = LastGradient::new;
-        let mut expected: Box<dyn AskTell + '_> = match entry.name {
-            "frugal" => Box::new(Session::with_sight(method::frugal(), settings(), sight.clone()).unwrap()),
-            "sgd" => Box::new(Session::with_sight(method::sgd(), settings(), sight.clone()).unwrap()),
-            "shuffled-sgd" => Box::new(Session::with_sight(method::shuffled_sgd(), settings(), sight.clone()).unwrap()),
-            "ogq" => Box::new(Session::with_sight(method::ogq(), settings(), sight.clone()).unwrap()),
-            "sgq" => Box::new(Session::with_sight(method::sgq(0.3), settings(), sight.clone()).unwrap()),
-            "practical-sgq" => {
-                Box::new(Session::with_sight(method::practical_sgq(0.3), settings(), sight.clone()).unwrap())
-            }
-            "saga" => Box::new(Session::with_sight(method::saga(), settings(), sight.clone()).unwrap()),
-            "svrg" => Box::new(Session::with_sight(method::svrg(12), settings(), sight.clone()).unwrap()),
-            "saga-sgq" => Box::new(Session::with_sight(method::saga_sgq(0.3), settings(), sight.clone()).unwrap()),
-            "importance-sgd" => session!(Nothing, BySmoothness, Sgd),
-            "srg" => session!(Nothing, ByNorm::new(0.5), Sgd),
-            "hetersgd" => session!(Nothing, ByNorm::new(0.5).cost_aware(true), Sgd),
-            "grab" => session!(Nothing, Balanced::new(), Sgd),
-            "power-of-choice" => session!(Nothing, PowerOfChoice::new(2), Sgd),
-            "oort" => session!(Nothing, Oort::new(), Sgd),
-            "gpfl" => session!(table(), Projection::new(), Sgd),
-            "sag" => session!(table(), Uniform, Aggregated),
-            "iag" => session!(table(), Cyclic::new(), Aggregated),
-            "diag" => session!(table(), Cyclic::new(), DoublyAggregated::new()),
-            "l-svrg" => session!(Nothing, Uniform, Loopless::new(Some(1.0 / 6.0))),
-            "katyusha" => session!(Nothing, Uniform, Katyusha::new(Some(12), 0.5)),
-            "sarah" => session!(Nothing, Uniform, Recursive::new(Some(6))),
-            "iqn" => session!(table(), Cyclic::new(), QuasiNewton::new()),
-            "ciag" => session!(Nothing, Cyclic::new(), CurvatureAided::new()),
-            "gd" => session!(Nothing, Cyclic::new(), FullGradient::new()),
-            "l-bfgs" => session!(Nothing, Cyclic::new(), Lbfgs::new()),
-            other => panic!("{other} is new: compare it here"),
-        };
-        let mut opened = entry.recipe.open(entry.name, settings(), sight.clone()).unwrap();
-        assert_eq!(
-            users_and_points(&mut *opened, &problem),
-            users_and_points(&mut *expected, &problem),
-            "{}",
-            entry.name
-        );
-    }
-}
-
-#[test]
 fn parts_keep_their_settings() {
     let (problem, settings) = problem();
-    let check = |recipe: Recipe, expected: &mut dyn AskTell| {
-        let mut opened = recipe.open("x", settings.clone(), Sight::Blind).unwrap();
-        assert_eq!(users_and_points(&mut *opened, &problem), users_and_points(expected, &problem));
-    };
+    let run = |method: Method| users_and_points(&mut Session::new(method, settings.clone()).unwrap(), &problem);
+    let mut sgq = Method::compose(None, "surrogate-ei", "sgd").unwrap();
+    sgq.set("p", Value::Number(0.6)).unwrap();
+    sgq.set("bonus", Value::Number(5.0)).unwrap();
     let choice = SurrogateEi::new(0.6).bonus_weight(5.0);
-    check(
-        Recipe {
-            choice: ChoiceKind::SurrogateEi {
-                explore: 0.6,
-                bonus_weight: 5.0,
-                sharp: false,
-                lazy: false,
-                learned: false,
-            },
-            update: UpdateKind::Sgd,
-        },
-        &mut Session::new(Method::new("x", LastGradient::new(), choice, Sgd), settings.clone()).unwrap(),
-    );
-    check(
-        Recipe { choice: ChoiceKind::Shuffled, update: UpdateKind::Saga },
-        &mut Session::new(Method::new("x", LastGradient::new(), Shuffled::new(), Saga), settings.clone()).unwrap(),
-    );
+    assert_eq!(run(sgq), run(Method::new("x", LastGradient::new(), choice, Sgd)));
+    let shuffled = Method::compose(None, "shuffled", "saga").unwrap();
+    assert_eq!(run(shuffled), run(Method::new("x", LastGradient::new(), Shuffled::new(), Saga)));
 }
 
-/// Every combination opens, and goes on from its snapshot.
+/// Every combination opens, and goes on from its snapshot; whatever does not fit says what that is.
 #[test]
 fn every_combination_opens_and_restores() {
     let (problem, settings) = problem();
     let sight = Sight::Problem(&problem);
+    // Only some beliefs have what these read.
+    let needs_table =
+        ["projection", "surrogate-ei", "best-step", "saga", "aggregated", "doubly-aggregated", "quasi-newton"];
+    let needs_model = ["informative", "to-minimiser"];
+    let mut opened = 0;
     for choice in CHOICES {
         for update in UPDATES {
-            let recipe = Recipe { choice: choice.kind, update: update.kind };
-            let opened = recipe.open("x", settings.clone(), sight.clone());
-            if !recipe.fits() {
-                let Err(SettingsError::DoNotFit { choice: refused, .. }) = opened else { panic!("{}", choice.name) };
-                assert_eq!(refused, choice.name);
-                continue;
+            let names = [choice.name, update.name];
+            let any_of = |list: &[&str]| names.iter().any(|name| list.contains(name));
+            let method = match Method::compose(None, choice.name, update.name) {
+                Err(error) => {
+                    let expected = ComposeError::DoNotFit { belief: None, choice: choice.name, update: update.name };
+                    assert_eq!(error, expected);
+                    assert!(any_of(&needs_table) && any_of(&needs_model), "{error}");
+                    continue;
+                }
+                Ok(method) => method.named("x"),
+            };
+            assert!(!(any_of(&needs_table) && any_of(&needs_model)), "{method}");
+            let belief = match () {
+                () if any_of(&needs_model) => "model",
+                () if any_of(&needs_table) => "last-gradient",
+                () => "nothing",
+            };
+            assert_eq!(method.part_names(), [belief, choice.name, update.name]);
+            let mut session = Session::with_sight(method.clone(), settings.clone(), sight.clone()).unwrap();
+            log_steps(&mut session, &problem, 9);
+            let bytes = session.snapshot().unwrap();
+            let mut later = Session::restore(method.clone(), &bytes, sight.clone()).unwrap();
+            assert_eq!(users_and_points(&mut later, &problem), users_and_points(&mut session, &problem), "{method}");
+            assert!(Session::restore(method.named("y"), &bytes, sight.clone()).is_err());
+            for other in UPDATES.iter().filter(|other| other.name != update.name) {
+                if let Ok(impostor) = Method::compose(None, choice.name, other.name) {
+                    assert!(Session::restore(impostor.named("x"), &bytes, sight.clone()).is_err());
+                }
             }
-            let mut session = opened.unwrap();
-            log_steps(&mut *session, &problem, 9);
-            let mut later = recipe.restore("x", &session.snapshot().unwrap(), sight.clone()).unwrap();
-            assert_eq!(users_and_points(&mut *later, &problem), users_and_points(&mut *session, &problem));
-            assert!(recipe.restore("y", &session.snapshot().unwrap(), sight.clone()).is_err());
-            let other = UPDATES.iter().find(|other| other.name != update.name).unwrap();
-            let impostor = Recipe { update: other.kind, ..recipe };
-            assert!(impostor.restore("x", &session.snapshot().unwrap(), sight.clone()).is_err());
+            opened += 1;
         }
+    }
+    // 12 choices and 14 updates, of which 2 and 5 read the table, and 1 and 1 the model.
+    assert_eq!((CHOICES.len(), UPDATES.len(), opened), (12, 14, 12 * 14 - 2 - 5));
+}
+
+/// A belief may be given, as long as both parts can read it.
+#[test]
+fn a_belief_can_be_given() {
+    assert_eq!(BELIEFS.iter().map(|entry| entry.name).collect::<Vec<_>>(), ["nothing", "last-gradient", "model"]);
+    for belief in BELIEFS {
+        let method = Method::compose(Some(belief.name), "uniform", "sgd").unwrap();
+        assert_eq!(method.part_names(), [belief.name, "uniform", "sgd"]);
+    }
+    assert_eq!(
+        Method::compose(Some("nothing"), "uniform", "saga").unwrap_err(),
+        ComposeError::DoNotFit { belief: Some("nothing".into()), choice: "uniform", update: "saga" }
+    );
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_known_ones() {
+    let known = |what: &str| -> Vec<&str> {
+        match what {
+            "method" => METHODS.iter().map(|entry| entry.name).collect(),
+            "belief" => BELIEFS.iter().map(|entry| entry.name).collect(),
+            "choice" => CHOICES.iter().map(|entry| entry.name).collect(),
+            _ => UPDATES.iter().map(|entry| entry.name).collect(),
+        }
+    };
+    for (what, refused) in [
+        ("method", Method::by_name("?")),
+        ("belief", Method::compose(Some("?"), "uniform", "sgd")),
+        ("choice", Method::compose(None, "?", "sgd")),
+        ("update", Method::compose(None, "uniform", "?")),
+    ] {
+        assert_eq!(refused.unwrap_err(), ComposeError::Unknown { what, name: "?".into(), names: known(what) });
+    }
+}
+
+#[test]
+fn every_entry_is_described_and_found_by_name() {
+    for entry in METHODS {
+        assert_eq!(Method::by_name(entry.name).unwrap(), entry.method());
+        assert_eq!(entry.method().name(), entry.name);
+        assert!(!entry.summary.is_empty() && !entry.charges.is_empty(), "{}", entry.name);
+        assert!(!entry.summary.starts_with(' '), "{}", entry.name);
+    }
+    let mut names: Vec<_> = METHODS.iter().map(|entry| entry.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!((names.len(), METHODS.len()), (26, 26));
+    let summaries = [
+        CHOICES.iter().map(|entry| entry.summary).collect::<Vec<_>>(),
+        UPDATES.iter().map(|entry| entry.summary).collect(),
+    ];
+    assert!(summaries.iter().flatten().all(|summary| !summary.is_empty()));
+}
+
+/// Every method built in, and every one that can be put together.
+fn every_method() -> Vec<Method> {
+    let mut methods: Vec<_> = METHODS.iter().map(|entry| entry.method()).collect();
+    for choice in CHOICES {
+        methods.extend(UPDATES.iter().filter_map(|update| Method::compose(None, choice.name, update.name).ok()));
+    }
+    methods
+}
+
+/// What a setting reads it can be set to, and nothing changes by it; anything else is refused by name.
+#[test]
+fn settings_are_read_and_set_by_name() {
+    let mut seen = Vec::new();
+    for method in every_method() {
+        let mut same = method.clone();
+        for setting in method.settings() {
+            assert_eq!(method.setting(setting.name), setting.value);
+            if let Some(value) = setting.value {
+                same.set(setting.name, value).unwrap();
+            }
+            let wrong = match setting.expected {
+                "true or false" => Value::Number(0.5),
+                _ => Value::Switch(true),
+            };
+            let SettingError::Kind { name, value, expected } = same.set(setting.name, wrong).unwrap_err() else {
+                panic!("{}", setting.name)
+            };
+            assert_eq!((name, value, expected), (setting.name, wrong.to_string(), setting.expected));
+            seen.push(setting.name);
+        }
+        assert_eq!(same, method);
+        let known = method.settings().iter().map(|setting| setting.name).collect();
+        let unknown = SettingError::Unknown { method: method.name().into(), name: "no such".into(), known };
+        assert_eq!(same.set("no such", Value::Count(1)).unwrap_err(), unknown);
+        assert_eq!(method.setting("no such"), None);
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    let all = [
+        "bonus",
+        "candidates",
+        "cost_aware",
+        "inner_steps",
+        "lazy",
+        "learned",
+        "mixture",
+        "momentum",
+        "p",
+        "probability",
+        "sharp",
+    ];
+    assert_eq!(seen, all);
+    // Those that follow from the number of users take a value all the same, and whole numbers are numbers.
+    for (name, setting, value, set) in [
+        ("svrg", "inner_steps", Value::Count(10), Value::Count(10)),
+        ("power-of-choice", "candidates", Value::Count(3), Value::Count(3)),
+        ("l-svrg", "probability", Value::Number(0.25), Value::Number(0.25)),
+        ("l-svrg", "probability", Value::Count(1), Value::Number(1.0)),
+        ("sgq", "p", Value::Count(1), Value::Number(1.0)),
+    ] {
+        let method = Method::by_name(name).unwrap();
+        if setting != "p" {
+            assert_eq!(method.setting(setting), None);
+        }
+        assert_eq!(method.with(setting, value).unwrap().setting(setting), Some(set));
+    }
+}
+
+#[test]
+fn values_out_of_range_are_refused() {
+    for (name, setting, value, number) in [
+        ("sgq", "p", Value::Number(1.5), 1.5),
+        ("sgq", "bonus", Value::Number(-1.0), -1.0),
+        ("sgq", "bonus", Value::Number(f64::INFINITY), f64::INFINITY),
+        ("srg", "mixture", Value::Count(0), 0.0),
+        ("katyusha", "momentum", Value::Number(0.75), 0.75),
+        ("l-svrg", "probability", Value::Number(0.0), 0.0),
+        ("svrg", "inner_steps", Value::Count(0), 0.0),
+    ] {
+        let refused = Method::by_name(name).unwrap().with(setting, value).unwrap_err();
+        assert_eq!(refused.setting(), Some(setting));
+        assert!(matches!(refused, SettingError::Range { value, .. } if value == number), "{refused}");
+    }
+}
+
+/// What is refused is not set either.
+#[test]
+fn a_refused_value_changes_nothing() {
+    for (name, setting, value) in [
+        ("sgq", "p", Value::Number(1.5)),
+        ("sgq", "lazy", Value::Number(0.5)),
+        ("srg", "mixture", Value::Count(0)),
+        ("l-svrg", "probability", Value::Number(-1.0)),
+        ("svrg", "inner_steps", Value::Count(0)),
+    ] {
+        let (mut method, before) = (Method::by_name(name).unwrap(), Method::by_name(name).unwrap());
+        assert!(method.set(setting, value).is_err());
+        assert_eq!(method, before, "{setting} = {value}");
+    }
+}
+
+#[test]
+fn methods_are_equal_by_name_parts_and_settings() {
+    let sgd = || Method::new("sgd", Nothing, Uniform, Sgd);
+    assert_eq!(sgd(), method::sgd());
+    assert_ne!(sgd().named("other"), method::sgd());
+    assert_ne!(Method::new("sgd", LastGradient::new(), Uniform, Sgd), method::sgd());
+    assert_ne!(Method::new("sgd", Nothing, Shuffled::new(), Sgd), method::sgd());
+    assert_ne!(Method::new("saga", LastGradient::new(), Uniform, Sgd), method::saga());
+    assert_eq!(method::sgq(0.3), Method::by_name("sgq").unwrap());
+    assert_ne!(method::sgq(0.2), method::sgq(0.3));
+    assert_ne!(method::svrg(10), method::svrg(None));
+    assert_eq!(method::svrg(10), method::svrg(Some(10)));
+    assert_eq!(method::sgq(0.2).with("p", Value::Number(0.3)).unwrap(), method::sgq(0.3));
+    // Two parts may share the name of a setting: either makes a difference.
+    let sharp = |choice, update| {
+        let (choice, update) = (SurrogateEi::new(0.3).sharp(choice), BestStep::new().sharp(update));
+        Method::new("x", LastGradient::new(), choice, update)
+    };
+    assert_eq!(sharp(true, true), sharp(true, true));
+    assert_ne!(sharp(true, false), sharp(false, false));
+    assert_ne!(sharp(false, true), sharp(false, false));
+    // No two of all methods are the same.
+    let methods = every_method();
+    for (number, one) in methods.iter().enumerate() {
+        assert!(methods[..number].iter().all(|other| other != one), "{one}");
+    }
+}
+
+#[test]
+fn methods_are_shown_in_a_line() {
+    for (method, line) in [
+        (method::sgd(), "sgd: nothing + uniform + sgd"),
+        (method::svrg(None), "svrg: nothing + uniform + svrg"),
+        (method::svrg(10), "svrg: nothing + uniform + svrg, inner_steps = 10"),
+        (
+            method::sgq(0.3),
+            "sgq: last-gradient + surrogate-ei + sgd, p = 0.3, bonus = 1, sharp = false, lazy = false, learned = false",
+        ),
+        (method::frugal(), "frugal: model + informative + to-minimiser, learned = false"),
+        (method::saga().named("mine"), "mine: last-gradient + uniform + saga, lazy = false, learned = false"),
+    ] {
+        assert_eq!(method.to_string(), line);
     }
 }

@@ -13,8 +13,7 @@ mod snapshot_updates;
 mod unbiased;
 
 use sgq::{
-    AskTell, Belief, Choice, Method, Oracle, Problem, Random, Session, Settings, Sight, StepSize, Update,
-    problem::Optimum,
+    Belief, Choice, Method, Oracle, Problem, Random, Session, Settings, Sight, StepSize, Update, problem::Optimum,
 };
 
 use crate::random_problem::random_quadratic;
@@ -71,7 +70,7 @@ impl Case {
             .seed(self.seed)
     }
 
-    fn session<B: Belief, C: Choice<B>, U: Update<B>>(&self, belief: B, choice: C, update: U) -> Session<'_, B, C, U> {
+    fn session<B: Belief + Clone>(&self, belief: B, choice: impl Choice<B>, update: impl Update<B>) -> Session<'_> {
         let method = Method::new("competitor", belief, choice, update);
         Session::with_sight(method, self.settings(), Sight::Problem(&*self.problem)).unwrap()
     }
@@ -107,7 +106,7 @@ impl Case {
     }
 
     /// Runs a session for that many queries.
-    fn log(&self, session: &mut dyn AskTell, queries: usize) -> Vec<Asked> {
+    fn log(&self, session: &mut Session<'_>, queries: usize) -> Vec<Asked> {
         let mut log = Vec::new();
         while log.len() < queries {
             let query = session.ask().unwrap().expect("no stop condition is set");
@@ -119,7 +118,7 @@ impl Case {
     }
 
     /// Compares a session with the beginning of a naive run.
-    fn compare(&self, session: &mut dyn AskTell, naive: &[Asked], queries: usize) {
+    fn compare(&self, session: &mut Session<'_>, naive: &[Asked], queries: usize) {
         let ours = self.log(session, queries);
         assert!(naive.len() >= queries);
         for (number, (ours, naive)) in ours.iter().zip(naive).enumerate() {

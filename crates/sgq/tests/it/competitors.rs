@@ -1,6 +1,6 @@
 //! Every built-in method gets where it is known to go.
 
-use sgq::{Oracle, Problem, Random, Settings, Sight, catalog::METHODS, simulate::gap_curve};
+use sgq::{Method, Oracle, Problem, Random, Session, Settings, Sight, method::METHODS, simulate::gap_curve};
 
 use crate::random_problem::random_quadratic;
 
@@ -20,8 +20,8 @@ fn every_method_converges() {
             _ => (0.2 / largest, 40_000),
         };
         let settings = Settings::for_problem(start.clone(), &problem).step_size(step).seed(3);
-        let mut session = entry.recipe.open(entry.name, settings, Sight::Problem(&problem)).unwrap();
-        let gaps = gap_curve(&mut *session, &problem, queries, |_| Ok(())).unwrap().gaps;
+        let mut session = Session::with_sight(entry.method(), settings, Sight::Problem(&problem)).unwrap();
+        let gaps = gap_curve(&mut session, &problem, queries, |_| Ok(())).unwrap().gaps;
         let end = gaps[gaps.len() - 50..].iter().copied().fold(0.0, f64::max) / start_gap;
         let exact = matches!(
             entry.name,
@@ -72,10 +72,10 @@ fn queries_are_charged_as_the_catalogue_says() {
         ("svrg", 48, 32),
         ("katyusha", 24, 16),
     ] {
-        let entry = METHODS.iter().find(|entry| entry.name == name).unwrap();
         let settings = Settings::for_problem(start.clone(), &problem).step_size(0.01).budget(queries);
-        let mut session = entry.recipe.open(name, settings, Sight::Problem(&problem)).unwrap();
-        gap_curve(&mut *session, &problem, queries, |_| Ok(())).unwrap();
+        let method = Method::by_name(name).unwrap();
+        let mut session = Session::with_sight(method, settings, Sight::Problem(&problem)).unwrap();
+        gap_curve(&mut session, &problem, queries, |_| Ok(())).unwrap();
         assert_eq!((session.queries(), session.steps()), (queries, steps), "{name}");
     }
 }
@@ -87,14 +87,14 @@ fn costs_are_weighed_and_added_up() {
     let (problem, start) = random_quadratic(&mut Random::new(13, "costs"), users, 3);
     let queries = 6000;
     let run = |name: &str, costs: Option<Vec<f64>>| {
-        let entry = METHODS.iter().find(|entry| entry.name == name).unwrap();
         let mut settings = Settings::for_problem(start.clone(), &problem).step_size(0.01).seed(4);
         if let Some(costs) = costs {
             settings = settings.costs(costs);
         }
-        let mut session = entry.recipe.open(name, settings, Sight::Problem(&problem)).unwrap();
+        let method = Method::by_name(name).unwrap();
+        let mut session = Session::with_sight(method, settings, Sight::Problem(&problem)).unwrap();
         let mut asked = Vec::new();
-        let trial = gap_curve(&mut *session, &problem, queries, |answer| {
+        let trial = gap_curve(&mut session, &problem, queries, |answer| {
             asked.push(answer.query.user);
             Ok(())
         });
@@ -118,8 +118,7 @@ fn costs_are_weighed_and_added_up() {
         (vec![f64::NAN; users], "a query to user 0 costs NaN"),
     ] {
         let settings = Settings::for_problem(start.clone(), &problem).step_size(0.01).costs(costs);
-        let entry = METHODS.iter().find(|entry| entry.name == "hetersgd").unwrap();
-        let error = entry.recipe.open("x", settings, Sight::Blind).err().unwrap();
+        let error = Session::new(sgq::method::hetersgd(), settings).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     }
 }
@@ -127,7 +126,7 @@ fn costs_are_weighed_and_added_up() {
 /// The probabilities behind the weights: after one record each, `½/n + ½ (norm/√cost) / Σ`.
 #[test]
 fn cost_aware_weights_by_hand() {
-    use sgq::{Choice, Method, Session, belief::Nothing, choice::ByNorm, update::Sgd};
+    use sgq::{Choice, belief::Nothing, choice::ByNorm, update::Sgd};
     // Gradients 3 and 4 everywhere, costs 1 and 4: shares 3 and 2, so that p = ¼ + ½·(3/5) = 0.55 and 0.45.
     let settings = Settings::new(vec![0.0], 2).costs(vec![1.0, 4.0]).step_size(1.0).seed(2);
     let choice = ByNorm::new(0.5).cost_aware(true);

@@ -1,7 +1,7 @@
 //! Frugal where it is not compared step by step: unknown smoothness, many parameters, failures of the model, and odd users.
 
 use sgq::{
-    Belief as _, Method, Oracle as _, Problem, Random, Session, Settings, Sight,
+    Method, Oracle as _, Problem, Random, Session, Settings, Sight,
     belief::Model,
     choice::Informative,
     method,
@@ -9,10 +9,14 @@ use sgq::{
     update::ToMinimiser,
 };
 
-type Frugal = Session<'static, Model, Informative, ToMinimiser>;
+type Frugal = Session<'static>;
 
 fn open(settings: Settings) -> Frugal {
     Session::new(method::frugal(), settings).unwrap()
+}
+
+fn model(session: &Frugal) -> &Model {
+    session.belief().unwrap()
 }
 
 /// Asks once; returns who was asked, and where.
@@ -134,21 +138,6 @@ fn the_mean_of_the_last_gradients_forgets_larger_ones() {
     }
 }
 
-#[test]
-fn a_model_of_other_users_or_parameters_is_not_restored() {
-    for dim in [2, 300] {
-        let problem = quadratic(4, dim, 5);
-        let mut session = open(Settings::for_problem(vec![1.0; dim], &problem));
-        for _ in 0..9 {
-            assert!(session.belief().restored(4, dim).is_ok());
-            for (users, dim) in [(3, dim), (5, dim), (4, dim - 1), (4, dim + 1)] {
-                assert!(session.belief().restored(users, dim).is_err());
-            }
-            advance(&mut session, &problem);
-        }
-    }
-}
-
 /// Beyond 256 parameters curvature is of low rank.
 #[test]
 fn many_parameters() {
@@ -217,11 +206,11 @@ fn answers_set_aside_are_paid_for_and_asked_again() {
         let start = vec![-1.0, 1.0];
         let mut session = open(Settings::for_problem(start.clone(), &problem).seed(seed));
         for query in 1..=400 {
-            let before = session.belief().set_aside_last();
+            let before = model(&session).set_aside_last();
             let (user, _) = advance(&mut session, &problem);
             assert_eq!(session.queries(), query);
             assert!(before.is_none_or(|before| before == user), "another user is asked with seed {seed}");
-            if let Some(who) = session.belief().set_aside_last() {
+            if let Some(who) = model(&session).set_aside_last() {
                 assert_eq!(who, user);
                 set_aside += 1;
             }
@@ -241,7 +230,7 @@ fn the_longer_an_answer_set_aside_the_further_back() {
             let query = session.ask().unwrap().unwrap();
             session.tell(query.ticket, &[gradient]).unwrap();
             if gradient > 0.0 {
-                assert_eq!(session.belief().set_aside_last(), Some(query.user));
+                assert_eq!(model(&session).set_aside_last(), Some(query.user));
                 return session.point()[0] / query.point[0];
             }
         }
@@ -273,7 +262,7 @@ fn learned_smoothness_is_not_that_which_is_told() {
     let mut without = open(Settings::new(vec![0.0; 3], 12));
     let mut known = open(told.clone());
     let mut learning =
-        Session::new(Method::new("frugal", Model::new().learning(true), Informative::new(), ToMinimiser), told)
+        Session::new(Method::new("frugal", Model::new().learning(true), Informative::new(), ToMinimiser::new()), told)
             .unwrap();
     for _ in 0..40 {
         let asked = [&mut without, &mut known, &mut learning].map(|session| advance(session, &problem));
@@ -416,7 +405,7 @@ fn where_the_model_fails_saga_takes_over() {
             let mut by_saga = 0;
             while slope(&problem, session.point()) > target {
                 let (_, asked_at) = advance(&mut session, &problem);
-                let by_this = session.belief().fallen_back();
+                let by_this = model(&session).has_failed();
                 model_again |= by_saga > 0 && !by_this;
                 if by_this {
                     by_saga += 1;

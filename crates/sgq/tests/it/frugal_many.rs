@@ -3,13 +3,11 @@
 use sgq::{
     Problem, Random, Session, Settings, Sight,
     belief::{Curvature, Model},
-    choice::Informative,
     method,
     problem::Quadratic,
-    update::ToMinimiser,
 };
 
-type Frugal = Session<'static, Model, Informative, ToMinimiser>;
+type Frugal = Session<'static>;
 
 /// Curvatures that fall as `k^−3/2`, alike for all but for a factor, and centers from −1 to 1.
 fn quadratic(users: usize, dim: usize) -> Quadratic {

@@ -3,7 +3,9 @@
 mod naive;
 
 use sgq::{
-    Problem, Random, Session, Settings, method,
+    Problem, Random, Session, Settings,
+    belief::Model,
+    method,
     problem::{Loss, Quadratic, Regression, Rows},
 };
 
@@ -245,7 +247,7 @@ fn each_point_with_many_parameters() {
             let query = session.ask().unwrap().unwrap();
             case.problem.gradient(query.user, &query.point, &mut gradient);
             session.tell(query.ticket, &gradient).unwrap();
-            if session.belief().set_aside_last().is_some() {
+            if session.belief::<Model>().unwrap().set_aside_last().is_some() {
                 // Its direction is not in the span, in which the naive version could tell.
                 break;
             }

@@ -4,8 +4,8 @@ mod scripts;
 
 use serde::{Deserialize, Serialize};
 use sgq::{
-    Choice, ChoiceError, Chosen, Format, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings,
-    SettingsError, Sight, Update,
+    Choice, ChoiceError, Chosen, Format, LastGradient, Method, Needs, Random, Reply, Scene, Session, SettingError,
+    Settings, Sight,
     choice::{Search, SurrogateEi},
     update::{Saga, Sgd},
 };
@@ -30,7 +30,7 @@ impl Both {
 }
 
 impl Choice<LastGradient> for Both {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.scan.begin(users)?;
         self.lazy.begin(users)
     }
@@ -66,12 +66,7 @@ fn run(
     steps: u64,
     answer: impl Fn(usize, &[f64]) -> Vec<f64>,
 ) -> u64 {
-    fn drive<U: Update<LastGradient>>(
-        method: Method<LastGradient, Both, U>,
-        settings: Settings,
-        steps: u64,
-        answer: impl Fn(usize, &[f64]) -> Vec<f64>,
-    ) -> u64 {
+    fn drive(method: Method, settings: Settings, steps: u64, answer: impl Fn(usize, &[f64]) -> Vec<f64>) -> u64 {
         let mut session = Session::new(method, settings).unwrap();
         while session.steps() < steps
             && let Ok(Some(query)) = session.ask()

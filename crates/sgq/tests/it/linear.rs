@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sgq::{
     LastGradient, LinearSaga, Method, Oracle as _, Problem as _, Random, Session, Settings, SettingsError, Step,
-    StopReason, Update,
+    StepSizeError, StopReason, Update,
     choice::Uniform,
+    linear::LinearError,
     problem::{Loss, Regression, Rows},
     update::Saga,
 };
@@ -23,11 +24,13 @@ struct Penalised {
 }
 
 impl Update<LastGradient> for Penalised {
-    fn step(&mut self, step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
-        let (fresh, kept, mean) = (step.reply.gradient, step.belief.gradient(step.reply.user), step.belief.mean());
+    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let before = step.belief.replaced();
+        let (fresh, kept, mean) = (step.reply.gradient, before.gradient, before.mean);
         for k in 0..point.len() {
             point[k] -= step.size * (fresh[k] - kept[k] + mean[k] + self.l2 * point[k]);
         }
+        true
     }
 }
 
@@ -157,15 +160,17 @@ fn what_cannot_run_is_refused() {
     let [problem, _] = problems(Loss::Squares, 0.05);
     let refusal = |start: &[f64], step_size| LinearSaga::new(&problem, start, step_size, SEED).unwrap_err();
     let mismatch = SettingsError::Mismatch { what: "parameters", expected: DIM, found: 2 };
-    assert_eq!(refusal(&[0.0; 2], 0.1), mismatch);
-    assert!(matches!(refusal(&[f64::NAN; DIM], 0.1), SettingsError::Start { coordinate: 0, .. }));
+    assert_eq!(refusal(&[0.0; 2], 0.1), LinearError::Settings(mismatch));
+    let not_finite = refusal(&[f64::NAN; DIM], 0.1);
+    assert!(matches!(not_finite, LinearError::Settings(SettingsError::Start { coordinate: 0, .. })), "{not_finite}");
     for step_size in [0.0, -1.0, f64::INFINITY] {
-        assert_eq!(refusal(&[0.0; DIM], step_size), SettingsError::StepSize(step_size));
+        let expected = LinearError::Settings(StepSizeError::Size(step_size).into());
+        assert_eq!(refusal(&[0.0; DIM], step_size), expected);
     }
     let rows = Rows::Dense { dim: 1, values: vec![1.0; 3] };
     let blocks = Regression::new(rows, vec![1.0; 3], &[0, 1, 3], Loss::Squares, 0.0).unwrap();
     let refusal = LinearSaga::new(&blocks, &[0.0], 0.1, SEED).unwrap_err();
-    assert_eq!(refusal, SettingsError::RowsPerUser { user: 1, rows: 2 });
+    assert_eq!(refusal, LinearError::RowsPerUser { user: 1, rows: 2 });
     assert!(refusal.to_string().contains("take a session instead"));
 }
 

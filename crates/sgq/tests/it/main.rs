@@ -5,6 +5,7 @@
 mod catalogue;
 mod competitor_reference;
 mod competitors;
+mod earlier;
 mod frugal;
 mod frugal_many;
 mod frugal_reference;

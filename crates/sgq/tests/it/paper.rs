@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use sgq::{
-    Belief, Choice, Method, Session, Settings, Sight, Update, method,
+    Method, Session, Settings, Sight, method,
     problem::Quadratic,
     random::derive_seed,
     simulate::{SimulationError, gap_curve, in_parallel},
@@ -17,12 +17,7 @@ struct Curve {
     sem: Vec<f64>,
 }
 
-fn curve<B, C, U>(trials: u64, method: Method<B, C, U>) -> Curve
-where
-    B: Belief + Sync,
-    C: Choice<B> + Sync,
-    U: Update<B> + Sync,
-{
+fn curve(trials: u64, method: Method) -> Curve {
     let toy = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0]).unwrap();
     let runs = in_parallel(trials, &AtomicBool::new(false), |trial| {
         let settings = Settings::for_problem(vec![5.0], &toy).step_size(STEP).seed(derive_seed(11, "toy", trial));

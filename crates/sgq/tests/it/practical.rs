@@ -1,11 +1,12 @@
 //! SGQ's options: a lazy start, learned `L_i` and the best step, alone and together, against a naive version of each.
 
 use sgq::{
-    AskTell, Format, LastGradient, Method, Oracle, Problem, Random, Session, Settings, SettingsError, Sight, StepSize,
-    catalog::{CHOICES, ChoiceKind, Recipe, Setting, UpdateKind},
+    Format, LastGradient, Method, Need, Oracle, Problem, Random, Session, SettingError, Settings, SettingsError, Sight,
+    StepSize, StepSizeError,
     choice::{Search, SurrogateEi, Uniform},
     method,
     problem::{DenseQuadratic, Quadratic},
+    setting::Value,
     update::{BestStep, Saga, Sgd},
 };
 
@@ -37,12 +38,20 @@ impl Options {
         })
     }
 
-    fn recipe(self) -> Recipe {
-        let Self { lazy, learned, sharp, bonus_weight, .. } = self;
-        let choice = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight, sharp, lazy, learned };
-        let update = if self.best_step { UpdateKind::BestStep { sharp } } else { UpdateKind::Sgd };
-        Recipe { choice, update }
+    /// By name, as files and `--set` have it.
+    fn method(self) -> Method {
+        let Self { lazy, learned, best_step, sharp, bonus_weight } = self;
+        let update = if best_step { "best-step" } else { "sgd" };
+        let mut method = Method::compose(None, "surrogate-ei", update).unwrap();
+        for (name, on) in [("lazy", lazy), ("learned", learned), ("sharp", sharp)] {
+            method.set(name, Value::Switch(on)).unwrap();
+        }
+        method.with("p", Value::Number(0.3)).unwrap().with("bonus", Value::Number(bonus_weight)).unwrap()
     }
+}
+
+fn table<'a>(session: &'a Session<'_>) -> &'a LastGradient {
+    session.belief().unwrap()
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -196,8 +205,8 @@ fn compare(seed: u64, options: Options) {
     let (problem, start) = random_quadratic(&mut random, users, dim);
     let step_size = 0.1 / problem.smoothness().unwrap().iter().copied().fold(0.0, f64::max);
     let settings = Settings::for_problem(start.clone(), &problem).step_size(step_size).seed(seed);
-    let mut session = options.recipe().open("x", settings, Sight::Blind).unwrap();
-    let log = log_steps(&mut *session, &problem, STEPS);
+    let mut session = Session::new(options.method(), settings).unwrap();
+    let log = log_steps(&mut session, &problem, STEPS);
     let mut naive = Naive {
         problem: &problem,
         options,
@@ -238,19 +247,18 @@ fn every_combination_of_options_restores_to_the_bit() {
     let (problem, start) = random_quadratic(&mut Random::new(1, "restored"), 12, 4);
     let settings = Settings::for_problem(start, &problem).step_size(0.05).seed(3);
     for options in Options::every() {
-        let recipe = options.recipe();
         for steps in [0, 1, 2, 7, 30, 80] {
-            let mut session = recipe.open("x", settings.clone(), Sight::Blind).unwrap();
-            log_steps(&mut *session, &problem, steps);
+            let mut session = Session::new(options.method(), settings.clone()).unwrap();
+            log_steps(&mut session, &problem, steps);
             // With a question open.
             let query = session.ask().unwrap();
-            let mut later = recipe.restore("x", &session.snapshot().unwrap(), Sight::Blind).unwrap();
+            let mut later = Session::restore(options.method(), &session.snapshot().unwrap(), Sight::Blind).unwrap();
             assert_eq!(later.ask().unwrap(), query);
-            let bits = |session: &mut dyn AskTell| -> Vec<(usize, Vec<u64>)> {
+            let bits = |session: &mut Session<'_>| -> Vec<(usize, Vec<u64>)> {
                 let log = log_steps(session, &problem, 40);
                 log.iter().map(|step| (step.user, step.point_after.iter().map(|x| x.to_bits()).collect())).collect()
             };
-            assert_eq!(bits(&mut *later), bits(&mut *session), "{options:?} after {steps}");
+            assert_eq!(bits(&mut later), bits(&mut session), "{options:?} after {steps}");
         }
     }
 }
@@ -284,7 +292,7 @@ fn tables_of_other_formats_do_as_well() {
         let settings = Settings::new(start.clone(), 10).seed(3).storage(format);
         let mut session = Session::new(method::practical_sgq(0.3), settings).unwrap();
         log_steps(&mut session, &problem, 600);
-        (problem.gap(session.point()).unwrap(), session.belief().learned().unwrap().mean().unwrap())
+        (problem.gap(session.point()).unwrap(), table(&session).learned().unwrap().mean().unwrap())
     };
     let (exact, constant) = gap(Format::F64);
     assert_eq!(gap(Format::Sparse { l2: 0.0 }), (exact, constant));
@@ -309,7 +317,7 @@ fn nothing_needs_to_be_known() {
         // The first answer moves the point, a hundredth of its length.
         assert!((first.unwrap() - 4.95).abs() < 1e-12);
         assert!(session.point()[0].abs() < 1e-3, "{:?}", session.point());
-        let learned = session.belief().learned().unwrap();
+        let learned = table(&session).learned().unwrap();
         (0..4).for_each(|user| assert!((learned.of(user).unwrap() - 2.0).abs() < 1e-6));
     }
 }
@@ -323,12 +331,12 @@ fn a_lazy_table_waits_for_nobody() {
     let mut session = Session::new(method, settings).unwrap();
     let log = log_steps(&mut session, &problem, 2);
     let sum = log[0].gradient[0] + log[1].gradient[0];
-    assert_eq!(session.belief().mean(), [sum / 2.0]);
-    assert_eq!((session.belief().unasked(), session.surrogate_gradient_norm()), (2, None));
+    assert_eq!(table(&session).mean(), [sum / 2.0]);
+    assert_eq!((table(&session).unasked(), session.surrogate_gradient_norm()), (2, None));
     assert_eq!(log[1].queries, 2);
     log_steps(&mut session, &problem, 2);
     // The tolerance is reached at once, but not before everybody was asked.
-    assert_eq!(session.belief().unasked(), 0);
+    assert_eq!(table(&session).unasked(), 0);
     assert!(session.surrogate_gradient_norm().is_some() && session.stop_reason().is_some());
 }
 
@@ -361,42 +369,46 @@ fn what_cannot_work_is_refused() {
             Session::new(Method::new("x", $belief, $choice, $update), $settings).unwrap_err()
         };
     }
-    let x = || "x".to_owned();
-    assert_eq!(refused!(bare(), lazy(), choice(), Sgd), E::NeedsSmoothness { method: x() });
-    assert_eq!(refused!(bare(), LastGradient::new(), Uniform, BestStep::new()), E::NeedsSmoothness { method: x() });
+    let unmet = |need| E::Unmet { method: "x".to_owned(), need };
+    let no_theorem = || E::StepSize(StepSizeError::NoTheorem { method: "x".to_owned() });
+    assert_eq!(refused!(bare(), lazy(), choice(), Sgd), unmet(Need::Smoothness));
+    assert_eq!(refused!(bare(), LastGradient::new(), Uniform, BestStep::new()), unmet(Need::Smoothness));
     assert!(Session::new(Method::new("x", learning(), choice(), Sgd), bare()).is_ok());
     assert!(Session::new(Method::new("x", learning(), Uniform, BestStep::new()), bare()).is_ok());
     // What was learned is in the table; a choice that reads what was given has nothing to read.
     let by_smoothness = sgq::choice::BySmoothness;
-    assert_eq!(refused!(bare(), learning(), by_smoothness, BestStep::new()), E::NeedsSmoothness { method: x() });
-    assert_eq!(refused!(bare(), lazy().learning(true), choice(), Saga), E::NeedsEverybody { method: x() });
+    assert_eq!(refused!(bare(), learning(), by_smoothness, BestStep::new()), unmet(Need::Smoothness));
+    assert_eq!(refused!(bare(), lazy().learning(true), choice(), Saga), unmet(Need::Everybody));
     let no_weight = choice().bonus_weight(f64::NAN);
-    assert!(matches!(refused!(bare(), learning(), no_weight, BestStep::new()), E::BonusWeight(_)));
+    let refused = refused!(bare(), learning(), no_weight, BestStep::new());
+    assert!(matches!(refused, E::Setting(SettingError::Range { name: "bonus", value, .. }) if value.is_nan()));
     // Theorem 2 is about the paper's method, and has nothing to say of these.
     let theory = || bare().smoothness(vec![2.0; 4]).pl_constant(2.0).step_size(StepSize::Theory);
     assert!(Session::new(method::sgq(0.3), theory()).is_ok());
-    assert_eq!(refused!(theory(), lazy(), choice(), Sgd), E::NoTheorem { method: x() });
-    assert_eq!(refused!(theory(), learning(), choice(), Sgd), E::NoTheorem { method: x() });
+    assert_eq!(refused!(theory(), lazy(), choice(), Sgd), no_theorem());
+    assert_eq!(refused!(theory(), learning(), choice(), Sgd), no_theorem());
     assert_eq!(
         Session::new(Method::new("x", LastGradient::new(), choice(), BestStep::new()), theory()).unwrap().theorem(),
         None
     );
 }
 
-/// Each switch of the catalogue turns the option of its name, and the paper's method has none of them on.
+/// Each switch turns the option of its name, and the paper's method has none of them on.
 #[test]
 fn settings_are_off_and_can_be_turned_on() {
-    let surrogate = CHOICES.iter().find(|choice| choice.name == "surrogate-ei").unwrap().kind;
-    let mut recipe = Recipe { choice: surrogate, update: UpdateKind::BestStep { sharp: false } };
-    assert!(!recipe.has_step_size() && recipe.keeps_table());
-    let names: Vec<_> = recipe.settings().iter().map(|setting| setting.name).collect();
+    let mut method = Method::compose(None, "surrogate-ei", "best-step").unwrap().named("x");
+    assert!(!method.has_step_size() && method.keeps_table());
+    let names: Vec<_> = method.settings().iter().map(|setting| setting.name).collect();
     assert_eq!(names, ["p", "bonus", "sharp", "lazy", "learned"]);
+    let off = Method::new("x", LastGradient::new(), SurrogateEi::new(0.3), BestStep::new());
+    assert_eq!(method, off);
     for name in ["lazy", "learned", "sharp"] {
-        let Some(Setting::Switch(switch)) = recipe.setting(name) else { panic!("{name} is no switch") };
-        assert!(!*switch);
-        *switch = true;
+        assert_eq!(method.setting(name), Some(Value::Switch(false)));
+        method.set(name, Value::Switch(true)).unwrap();
     }
-    // The choice's own `sharp` is left alone: with the best step, scores do without L.
-    let choice = ChoiceKind::SurrogateEi { explore: 0.3, bonus_weight: 1.0, sharp: false, lazy: true, learned: true };
-    assert_eq!(recipe, Recipe { choice, update: UpdateKind::BestStep { sharp: true } });
+    // The choice's own `sharp` goes with the update's: with the best step, scores do without L.
+    let table = LastGradient::new().lazy(true).learning(true);
+    let (choice, update) = (SurrogateEi::new(0.3).sharp(true), BestStep::new().sharp(true));
+    assert_eq!(method, Method::new("x", table, choice, update));
+    assert_ne!(method, off);
 }

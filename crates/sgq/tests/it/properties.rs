@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use sgq::{
-    AskTell, Belief, Choice, LastGradient, Method, Oracle, Problem, Random, Session, Sight, Update, method,
+    Belief as _, LastGradient, Method, Oracle, Problem, Random, Session, Sight, method,
     simulate::{SimulationError, gap_curve, in_parallel},
 };
 
@@ -36,7 +36,7 @@ fn lemma_2_and_proposition_1_hold_along_trajectories() {
         for _ in 0..users + 80 {
             let step_size = session.step_size();
             let query = session.ask().unwrap().unwrap();
-            if session.belief().surrogate_gradient().is_some() {
+            if session.belief::<LastGradient>().unwrap().surrogate_gradient().is_some() {
                 let x = &query.point;
                 let truth: Vec<Vec<f64>> = (0..users)
                     .map(|user| {
@@ -44,7 +44,7 @@ fn lemma_2_and_proposition_1_hold_along_trajectories() {
                         gradient.clone()
                     })
                     .collect();
-                let belief = session.belief();
+                let belief = session.belief::<LastGradient>().unwrap();
                 let errors: Vec<f64> =
                     (0..users).map(|user| smoothness[user] * distance(belief.point(user), x)).collect();
                 let mean_error = errors.iter().sum::<f64>() / users as f64;
@@ -84,7 +84,7 @@ fn the_mean_of_the_table_does_not_drift() {
     let (problem, start) = random_quadratic(&mut random, 17, 6);
     let mut session = Session::new(method::saga_sgq(0.3), safe_settings(&problem, start)).unwrap();
     log_steps(&mut session, &problem, 5_000);
-    let belief = session.belief();
+    let belief = session.belief::<LastGradient>().unwrap();
     let rows: Vec<Vec<f64>> = (0..17).map(|user| belief.gradient(user).to_vec()).collect();
     let scale = rows.iter().flatten().fold(0.0, |scale: f64, value| scale.max(value.abs()));
     for (held, mean) in belief.mean().iter().zip(mean_of_rows(&rows)) {
@@ -93,7 +93,7 @@ fn the_mean_of_the_table_does_not_drift() {
 }
 
 /// Stops at a random query, with or without an open question, restores from bytes, and must not notice.
-fn resumes_exactly<B: Belief, C: Choice<B>, U: Update<B>>(method: impl Fn() -> Method<B, C, U>) {
+fn resumes_exactly(method: impl Fn() -> Method) {
     for seed in 0..20 {
         let mut random = Random::new(seed, "resume");
         let (users, dim) = (1 + random.index(12), 1 + random.index(5));
@@ -166,8 +166,12 @@ fn an_interrupt_is_noticed() {
 fn a_sweep_is_shared_by_belief_and_update() {
     let mut random = Random::new(4, "sweep");
     let (problem, start) = random_quadratic(&mut random, 5, 3);
-    let method =
-        Method::new("svrg-sgq", LastGradient::new(), sgq::choice::SurrogateEi::new(0.3), sgq::update::Svrg::new(10));
+    let method = Method::new(
+        "svrg-sgq",
+        LastGradient::new(),
+        sgq::choice::SurrogateEi::new(0.3),
+        sgq::update::Svrg::new(Some(10)),
+    );
     let mut session = Session::new(method, safe_settings(&problem, start)).unwrap();
     let log = log_steps(&mut session, &problem, 11);
     assert_eq!(log[0].queries, 6);
@@ -204,5 +208,5 @@ fn the_oracles_look_is_diagnostic() {
     log_steps(&mut session, &problem, 10);
     assert_eq!(session.meter().billed(), 10);
     assert_eq!(session.meter().diagnostic_per_user(), [10; 6]);
-    assert_eq!(AskTell::meter(&session).diagnostic(), 60);
+    assert_eq!(session.meter().diagnostic(), 60);
 }

@@ -1,6 +1,6 @@
 //! Random convex quadratics, and a log of what a session did on one.
 
-use sgq::{AskTell, Oracle, Problem, Random, Settings, problem::DenseQuadratic};
+use sgq::{Oracle, Problem, Random, Session, Settings, problem::DenseQuadratic};
 
 /// A problem with `A_i = M_iᵀM_i / d + 0.1·I`, whose users differ in scale and in center, and a starting point.
 pub fn random_quadratic(random: &mut Random, users: usize, dim: usize) -> (DenseQuadratic, Vec<f64>) {
@@ -42,7 +42,7 @@ pub struct Logged {
 }
 
 /// Runs a session for that many steps.
-pub fn log_steps(session: &mut dyn AskTell, problem: &dyn Oracle, steps: usize) -> Vec<Logged> {
+pub fn log_steps(session: &mut Session<'_>, problem: &dyn Oracle, steps: usize) -> Vec<Logged> {
     let mut log = Vec::new();
     let mut gradient = vec![0.0; problem.dim()];
     while log.len() < steps {

@@ -1,7 +1,7 @@
 //! Every method against the naive reference, on the same injected sequence, to 1e-12.
 
 use sgq::{
-    AskTell, LastGradient, Method, Oracle, Problem, Random, Session, Settings, Sight, StepSize,
+    LastGradient, Method, Oracle, Problem, Random, Session, Settings, Sight, StepSize,
     belief::Nothing,
     choice::{Sequence, SurrogateEi},
     method,
@@ -52,14 +52,11 @@ impl Case {
             .seed(self.seed)
     }
 
-    fn session<B: sgq::Belief, C: sgq::Choice<B>, U: sgq::Update<B>>(
-        &self,
-        method: Method<B, C, U>,
-    ) -> Session<'_, B, C, U> {
+    fn session(&self, method: Method) -> Session<'_> {
         Session::with_sight(method, self.settings(), Sight::Problem(&self.problem)).unwrap()
     }
 
-    fn log(&self, session: &mut dyn AskTell) -> Vec<Logged> {
+    fn log(&self, session: &mut Session<'_>) -> Vec<Logged> {
         log_steps(session, &self.problem, STEPS)
     }
 
@@ -132,7 +129,7 @@ fn svrg() {
     for case in cases() {
         for inner_steps in [1, 10, 200] {
             let injected = Sequence::new(case.users.clone());
-            let method = Method::new("svrg", Nothing, injected, Svrg::new(inner_steps));
+            let method = Method::new("svrg", Nothing, injected, Svrg::new(Some(inner_steps)));
             let log = case.log(&mut case.session(method));
             case.compare(&log, &case.naive(|setup| naive::svrg(setup, &case.users, inner_steps)));
         }

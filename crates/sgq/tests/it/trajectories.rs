@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sgq::{Settings, Sight, catalog::METHODS, problem::Quadratic};
+use sgq::{Session, Settings, Sight, method::METHODS, problem::Quadratic};
 
 const FIXTURE: &str = include_str!("../fixtures/trajectories.tsv");
 const CENTERS: [[f64; 2]; 4] = [[2.0, 0.5], [1.0, -1.5], [-1.0, 0.25], [-2.0, 3.0]];
@@ -19,7 +19,7 @@ fn every_method_goes_the_same_way_everywhere() {
     for entry in METHODS {
         let settings =
             Settings::new(vec![5.0, -3.0], 4).smoothness(CURVATURES.to_vec()).step_size(0.05).budget(60).seed(7);
-        let mut session = entry.recipe.open(entry.name, settings, Sight::Problem(&problem)).unwrap();
+        let mut session = Session::with_sight(entry.method(), settings, Sight::Problem(&problem)).unwrap();
         let mut users = Vec::new();
         while let Some(query) = session.ask().unwrap() {
             let (center, curvature) = (CENTERS[query.user], CURVATURES[query.user]);

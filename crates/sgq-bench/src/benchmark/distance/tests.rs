@@ -34,7 +34,7 @@ fn cell(experiment: &Experiment, problem: &str, method: &str, queries: [Option<u
         step_size: 0.1,
         status: if queries.is_some() { Status::Reached } else { Status::NotReached },
     };
-    let factor = if named.recipe.has_step_size() { 10 } else { 1 };
+    let factor = if named.method.has_step_size() { 10 } else { 1 };
     let rows = experiment.targets.iter().zip(queries).flat_map(|(target, queries)| {
         [row(Tuned::Tuned, *target, queries), row(Tuned::Untuned, *target, queries.map(|queries| factor * queries))]
     });
@@ -43,8 +43,8 @@ fn cell(experiment: &Experiment, problem: &str, method: &str, queries: [Option<u
         curve: vec![Some(1.0)],
         curve_error: vec![None],
         curve_step: 0.1,
-        sees_more: named.recipe.sees_more().map(str::to_owned),
-        oracle: named.recipe.needs_oracle(),
+        sees_more: named.method.sees_more().map(str::to_owned),
+        oracle: named.method.needs_oracle(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How much of users' own curvature lies along their own gradients.
+//! How much of users' own curvature lies along their own gradients: docs/frugal.md § 5.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,7 @@ use super::{
     answers::{Answer, Answers},
     secants::Secant,
 };
-use crate::kernel;
-
-/// Before any secant is seen, `η` is believed to be zero. That counts as so many average secants, and as one more in a random
-/// direction.
-const DOUBT: f64 = 3.0;
+use crate::{frugal::FRUGAL, kernel};
 
 /// A user's rows make its gradient, and its curvature as well: where they are few, or alike, it bends most along its own
 /// gradient. `D̂_i = η Δ_i`, `Δ_i = s_i g_i g_iᵀ / ‖g_i‖² − M`, where `M` makes the mean zero, and `η` is learned from secants.
@@ -23,14 +19,10 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    pub fn fits(&self) -> bool {
-        self.seen.is_finite() && self.looked >= 0.0 && self.count >= 0.0
-    }
-
     /// `η`, at most `most`.
     pub fn strength(&self, dim: usize, most: f64) -> f64 {
         if self.count > 0.0 {
-            let doubted = self.looked * (1.0 + DOUBT / self.count) + 1.0 / dim as f64;
+            let doubted = self.looked * (1.0 + FRUGAL.alignment_doubt / self.count) + 1.0 / dim as f64;
             (self.seen / doubted).max(0.0).min(most)
         } else {
             0.0
@@ -107,6 +99,6 @@ mod tests {
             assert_eq!(learned(&[[3.0, 0.0], [wrong, 0.0]]), fine);
         }
         let huge = learned(&[[f64::MAX, -f64::MAX]; 9]);
-        assert!(huge.fits() && huge.strength(2, 5.0) == 5.0);
+        assert!(huge.strength(2, 5.0) == 5.0);
     }
 }

@@ -7,7 +7,7 @@ use crate::kernel;
 
 /// The last answers of those who were asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Answers {
+pub(crate) struct Answers {
     held: Vec<Option<Box<Answer>>>,
     /// Who was asked, in the order of the first time.
     asked: Vec<usize>,
@@ -15,11 +15,16 @@ pub(super) struct Answers {
     mean: Vec<f64>,
     clock: u64,
     latest: Option<usize>,
+    /// What the last answer replaced, for the update that moves on it.
+    #[serde(skip)]
+    replaced: Option<Box<Answer>>,
+    #[serde(skip)]
+    mean_before: Vec<f64>,
 }
 
 /// One user's last answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub point: Vec<f64>,
     pub gradient: Vec<f64>,
     pub norm: f64,
@@ -37,21 +42,8 @@ impl Answers {
         Self { held: vec![None; users], sum: CompensatedSum::new(dim), mean: vec![0.0; dim], ..Self::default() }
     }
 
-    /// Whether they are of that many users and parameters, and everybody who was asked is there once.
-    pub fn fit(&self, users: usize, dim: usize) -> bool {
-        let mut held = vec![false; users];
-        let first_time = |user: &usize| held.get_mut(*user).is_some_and(|held| !std::mem::replace(held, true));
-        self.asked.iter().all(first_time)
-            && self.latest.is_none_or(|user| user < users)
-            && self.held.len() == users
-            && self.held.iter().zip(&held).all(|(answer, asked)| answer.is_some() == *asked)
-            && self.held.iter().flatten().all(|answer| answer.fits(dim))
-            && self.sum.fits(dim)
-            && self.mean.len() == dim
-    }
-
-    /// Holds an answer; returns the one that it replaces.
-    pub fn take(&mut self, user: usize, size: f64, point: &[f64], gradient: &[f64]) -> Option<Box<Answer>> {
+    /// Holds an answer.
+    pub fn take(&mut self, user: usize, size: f64, point: &[f64], gradient: &[f64]) {
         self.clock += 1;
         let before = self.held[user].take();
         match &before {
@@ -76,8 +68,19 @@ impl Answers {
             secant,
             fresh,
         }));
+        self.replaced = before;
+        self.mean_before.clone_from(&self.mean);
         self.average();
-        before
+    }
+
+    /// The answer that the last one replaced, if its user had been asked before.
+    pub fn replaced(&self) -> Option<&Answer> {
+        self.replaced.as_deref()
+    }
+
+    /// The mean of the last gradients before the last answer.
+    pub fn mean_before(&self) -> &[f64] {
+        &self.mean_before
     }
 
     fn average(&mut self) {
@@ -134,11 +137,6 @@ impl Answers {
 }
 
 impl Answer {
-    pub fn fits(&self, dim: usize) -> bool {
-        let secant = self.secant.as_ref().is_none_or(|secant| secant.fits(dim));
-        secant && (self.point.len(), self.gradient.len()) == (dim, dim)
-    }
-
     /// The secant, where it is new.
     pub fn news(&self) -> Option<&Secant> {
         self.secant.as_ref().filter(|_| self.fresh)

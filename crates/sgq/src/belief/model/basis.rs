@@ -2,14 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel;
-
-/// What is left of a vector outside, if it is no more than this part of it, is taken for rounding.
-const REST: f64 = 1e-9;
+use crate::{frugal::FRUGAL, kernel};
 
 /// Orthonormal directions, row by row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Basis {
+pub(crate) struct Basis {
     dim: usize,
     rows: Vec<f64>,
 }
@@ -19,13 +16,8 @@ impl Basis {
         Self { dim, rows: Vec::new() }
     }
 
-    pub fn fits(&self, dim: usize) -> bool {
-        self.dim == dim && dim > 0 && self.rows.len().is_multiple_of(dim)
-    }
-
     pub fn rank(&self) -> usize {
-        // One that was read from somewhere may have no parameters.
-        self.rows.len().checked_div(self.dim).unwrap_or(0)
+        self.rows.len() / self.dim
     }
 
     /// `V x`.
@@ -55,7 +47,7 @@ impl Basis {
             let along: Vec<f64> = self.coordinates(&rest).iter().map(|along| -along).collect();
             self.add(&mut rest, &along);
             let left = kernel::norm(&rest);
-            if left.is_nan() || left * length <= REST {
+            if left.is_nan() || left * length <= FRUGAL.rounding {
                 return None;
             }
             rest.iter_mut().for_each(|value| *value /= left);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{DENSE_UP_TO, low_rank::RANK};
+use crate::frugal::FRUGAL;
 
 /// How a [`Model`](super::Model) holds curvature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Curvature {
 impl Curvature {
     /// Where there are so many parameters.
     pub(super) fn of(dim: usize) -> Self {
-        if dim <= DENSE_UP_TO { Self::Matrix { dim } } else { Self::LowRank { rank: RANK, dim } }
+        if dim <= FRUGAL.dense_up_to { Self::Matrix { dim } } else { Self::LowRank { rank: FRUGAL.rank, dim } }
     }
 }
 

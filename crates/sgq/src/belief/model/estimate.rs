@@ -1,10 +1,11 @@
-//! The mean gradient, and how far to trust it.
+//! The mean gradient, and how far to trust it: docs/frugal.md § 6.
 
 use super::{View, alignment, secants::along};
 use crate::kernel;
 
 /// The mean gradient at the weighted mean of the points, and the part of the users' spread that it is unsure by.
-pub(super) struct Estimate {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Estimate {
     pub anchor: Vec<f64>,
     pub gradient: Vec<f64>,
     pub unsure: f64,
@@ -72,15 +73,4 @@ impl Estimate {
 fn unsure(view: &View<'_>, untold: f64, told: f64, held: f64) -> f64 {
     let own = (view.square_sizes - told).max(0.0) / (view.users * view.users);
     (own + untold * untold / held) * (1.0 + 1.0 / held)
-}
-
-/// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error
-/// costs in all directions: James and Stein's idea.
-pub(super) fn certain_gain(gain: f64, losses: f64, dim: usize) -> f64 {
-    (gain - losses).max(0.05 * gain) / dim as f64
-}
-
-/// How much of the way to go in a direction that is certain to bring so much, and costs so much by its error.
-pub(super) fn part_of_the_way(certain: f64, loss: f64) -> f64 {
-    if certain > 0.0 { certain / (certain + loss) } else { 0.0 }
 }

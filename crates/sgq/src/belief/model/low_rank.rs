@@ -1,26 +1,20 @@
-//! The model for many parameters: a matrix of curvature in the directions that matter, and one number in all others.
+//! Curvature with many parameters, docs/frugal.md § 11: a matrix in the directions that matter, and one number in all others.
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Change, Thought, View, answers::Answer, basis::Basis, dense::Dense, estimate::Estimate, outside::Outside,
-    secants::Secant,
-};
-use crate::kernel;
-
-/// At most so many directions have a matrix: twice as many bring little, at twice the cost and memory.
-pub(super) const RANK: usize = 64;
+use super::{Change, Spread, View, answers::Answer, basis::Basis, dense::Dense, outside::Outside, secants::Secant};
+use crate::{frugal::FRUGAL, kernel};
 
 /// [`Dense`] in the coordinates of a few directions, those of the answers, and [`Outside`] of them.
 ///
 /// Points are combinations of answers, so that nothing is outside while there are as many directions as answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct LowRank {
-    basis: Basis,
+pub(crate) struct LowRank {
+    pub basis: Basis,
     /// Everybody's last answer in coordinates, points from the start.
     held: Vec<Option<Box<Answer>>>,
-    inside: Dense,
-    outside: Outside,
+    pub inside: Dense,
+    pub outside: Outside,
 }
 
 impl LowRank {
@@ -33,24 +27,14 @@ impl LowRank {
         }
     }
 
-    pub fn fits(&self, users: usize, dim: usize) -> bool {
-        let rank = self.basis.rank();
-        self.basis.fits(dim)
-            && rank <= RANK
-            && self.held.len() == users
-            && self.held.iter().flatten().all(|answer| answer.fits(rank))
-            && self.inside.fits(rank)
-            && self.outside.fits(dim)
-    }
-
     fn is_full(&self) -> bool {
-        self.basis.rank() >= RANK
+        self.basis.rank() >= FRUGAL.rank
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
         let Change { user, size, now, users, .. } = *change;
         self.outside.take(change);
-        let way: Vec<f64> = now.point.iter().zip(self.outside.start()).map(|(x, start)| x - start).collect();
+        let way: Vec<f64> = now.point.iter().zip(&self.outside.sums.start).map(|(x, start)| x - start).collect();
         self.extend(&now.gradient);
         self.extend(&way);
         if let (None, Some(secant)) = (change.before, &now.secant) {
@@ -90,34 +74,19 @@ impl LowRank {
         }
     }
 
-    /// As [`Dense::think`]. None where numbers are past what can be held.
-    pub fn think(&mut self, view: &View<'_>) -> Option<Thought> {
+    /// As [`Dense::refit`]. None where numbers are past what can be held.
+    pub fn refit(&mut self, view: &View<'_>) -> Option<Spread> {
         let rank = self.basis.rank();
         if rank == 0 {
             return None;
         }
-        let known = self.inside.refit(view)?;
-        let traces = self.is_full().then(|| (self.inside.traces(), rank));
+        let inside = Spread::from(self.inside.refit(view)?);
+        let traces = self.is_full().then(|| (self.inside.sums.traces(), rank));
         let around = self.outside.refit(traces, view);
-        let spread_size = known.spread_size + around.spread_size;
-        let own_curvature = known.own_curvature + around.own_curvature;
-        let shared = |directions: &[f64]| self.shared(directions);
-        let Estimate { anchor, gradient, unsure } = Estimate::new(view, spread_size, own_curvature, shared);
-        // Newton's step as it would be if all were outside.
-        let mut way: Vec<f64> = anchor.iter().zip(self.outside.start()).map(|(anchor, start)| anchor - start).collect();
-        let there = self.basis.coordinates(&way);
-        let slope = self.basis.coordinates(&gradient);
-        kernel::add_scaled(&mut way, -1.0 / around.bend, &gradient);
-        let along: Vec<f64> = there.iter().zip(&slope).map(|(there, slope)| there - slope / around.bend).collect();
-        let mut inside = self.inside.step(&known, &there, &slope, unsure, view.caution)?;
-        let outside_squared = (kernel::norm_squared(&way) - kernel::norm_squared(&along)).max(0.0);
-        let part = self.outside.part(&around, outside_squared, unsure);
-        kernel::add_scaled(&mut inside, -part, &along);
-        let mut minimiser = self.outside.start().to_vec();
-        kernel::add_scaled(&mut minimiser, part, &way);
-        self.basis.add(&mut minimiser, &inside);
-        let fading = own_curvature / spread_size;
-        Some(Thought { anchor, gradient_norm: kernel::norm(&gradient), fading, minimiser })
+        Some(Spread {
+            size: inside.size + around.spread_size,
+            own_curvature: inside.own_curvature + around.own_curvature,
+        })
     }
 
     /// `B u`.

@@ -1,22 +1,17 @@
-//! How large the users' curvature is: known, or learned on the way.
+//! How large the users' curvature is, docs/frugal.md § 2: known, or learned on the way.
 
 use serde::{Deserialize, Serialize};
 
-use super::{TINY, answers::Answer};
-use crate::{Smoothness, kernel};
-
-/// Where no `L_i` are known, their mean is taken for so many times the largest curvature seen, until everybody was asked and
-/// more is seen of it: three times too much costs few queries then, three times too little many.
-const MARGIN: f64 = 4.0;
-/// What each secant leaves of the largest curvature before, once everybody was asked: where curvature falls on the way, steps
-/// may become longer.
-const KEPT: f64 = 0.9;
-/// How many times more, at most, where others have longer answers: somebody near its own optimum says little of them.
-const MOST_LONGER: f64 = 10.0;
+use super::answers::Answer;
+use crate::{
+    Smoothness,
+    frugal::{FRUGAL, TINY},
+    kernel,
+};
 
 /// The mean `L_i`, known or learned; 0 while nothing is known of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     pub known: bool,
     pub mean: f64,
     pub largest: f64,
@@ -69,7 +64,7 @@ impl Scale {
         }
         if let (true, Some(secant)) = (now.fresh, &now.secant) {
             let curvature = kernel::norm(&secant.change);
-            let kept = if all_asked { KEPT } else { 1.0 };
+            let kept = if all_asked { FRUGAL.scale_kept } else { 1.0 };
             self.steepest = (kept * self.steepest).max(curvature);
             if curvature > 0.0 {
                 self.secants += 1.0;
@@ -78,8 +73,8 @@ impl Scale {
             }
         }
         // Those whose answers are longer are believed to have more curvature, in proportion to the root.
-        let longer = (self.asked.mean() / self.again.mean().max(TINY)).sqrt().clamp(1.0, MOST_LONGER);
-        let margin = if all_asked { 1.0 + (MARGIN - 1.0) / self.secants } else { MARGIN };
+        let longer = (self.asked.mean() / self.again.mean().max(TINY)).sqrt().clamp(1.0, FRUGAL.scale_longer);
+        let margin = if all_asked { 1.0 + (FRUGAL.scale_margin - 1.0) / self.secants } else { FRUGAL.scale_margin };
         let mean = margin * self.steepest * longer;
         // Not where nothing was seen, nor past what numbers can hold.
         if mean > 0.0 && mean.is_finite() {
@@ -90,6 +85,6 @@ impl Scale {
 
     /// How far to go to look for curvature: ten times as far each time there was none, up to a unit.
     pub fn probe_length(&self, unit: f64) -> f64 {
-        1e-4 * 10f64.powi(self.flat.min(4)) * unit
+        FRUGAL.probe_length * 10f64.powi(self.flat.min(FRUGAL.probe_growths)) * unit
     }
 }

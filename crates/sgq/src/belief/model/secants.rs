@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::outside::SecantTraces;
+use super::moments::{Moment, Trace};
 use crate::{kernel, matrix::Square};
 
 /// How a user's gradient changed along a direction, for each unit of the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Secant {
+pub(crate) struct Secant {
     /// `u`, of length 1.
     pub direction: Vec<f64>,
     /// `y`, the user's size taken out.
@@ -22,10 +22,6 @@ impl Secant {
         let secant = Self { direction: part(new.0, old.0, way), change: part(new.1, old.1, way * size) };
         let fine = way > 0.0 && kernel::all_within(&secant.change, f64::MAX);
         (fine && kernel::all_within(&secant.direction, 2.0)).then_some(secant)
-    }
-
-    pub fn fits(&self, dim: usize) -> bool {
-        (self.direction.len(), self.change.len()) == (dim, dim)
     }
 
     /// One more parameter, which was zero in all that was seen.
@@ -54,28 +50,24 @@ pub(super) fn along(v: &[f64], from: &[f64], to: &[f64]) -> f64 {
 
 /// Sums over secants: `Q = Σ u uᵀ`, `Y = Σ y uᵀ`, `Σ y yᵀ`, and how many.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct SecantSums {
-    pub directions: Square,
-    pub changes: Square,
-    pub squares: Square,
+pub(crate) struct SecantSums<M> {
+    pub directions: M,
+    pub changes: M,
+    pub squares: M,
     pub count: f64,
 }
 
-impl SecantSums {
+impl<M: Moment> SecantSums<M> {
     pub fn new(dim: usize) -> Self {
-        let zero = || Square::zero(dim);
+        let zero = || M::zero(dim);
         Self { directions: zero(), changes: zero(), squares: zero(), count: 0.0 }
-    }
-
-    pub fn fit(&self, dim: usize) -> bool {
-        [&self.directions, &self.changes, &self.squares].iter().all(|sum| sum.fits(dim))
     }
 
     /// Lets all that is summed count less.
     pub fn forget(&mut self, keep: f64) {
-        self.directions.scale(keep);
-        self.changes.scale(keep);
-        self.squares.scale(keep);
+        for sum in [&mut self.directions, &mut self.changes, &mut self.squares] {
+            sum.scale(keep);
+        }
         self.count *= keep;
     }
 
@@ -86,6 +78,13 @@ impl SecantSums {
         self.count += weight;
     }
 
+    pub fn traces(&self) -> SecantSums<Trace> {
+        let [directions, changes, squares] = [&self.directions, &self.changes, &self.squares].map(M::trace).map(Trace);
+        SecantSums { directions, changes, squares, count: self.count }
+    }
+}
+
+impl SecantSums<Square> {
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
         for sum in [&mut self.directions, &mut self.changes, &mut self.squares] {
@@ -93,14 +92,21 @@ impl SecantSums {
         }
     }
 
-    pub fn traces(&self) -> SecantTraces {
-        let Self { directions, changes, squares, .. } = self;
-        SecantTraces { directions: directions.trace(), changes: changes.trace(), squares: squares.trace() }
-    }
-
     /// `Σ (y − B u)(y − B u)ᵀ`.
     pub fn residual(&self, curvature: &Square) -> Square {
         residual(&self.squares, &self.changes, &self.directions, curvature)
+    }
+}
+
+impl SecantSums<Trace> {
+    /// What is left without those inside.
+    pub fn without(&self, inside: &Self) -> Self {
+        Self {
+            directions: Trace((self.directions.0 - inside.directions.0).max(0.0)),
+            changes: Trace(self.changes.0 - inside.changes.0),
+            squares: Trace((self.squares.0 - inside.squares.0).max(0.0)),
+            count: self.count,
+        }
     }
 }
 

@@ -222,7 +222,7 @@ fn stochastic_reweighted_gradient() {
 fn power_of_choice_with_one_some_and_all_candidates() {
     for case in cases() {
         for candidates in [1, case.users().div_ceil(2), case.users()] {
-            let mut session = case.session(Nothing, PowerOfChoice::new(candidates), Sgd);
+            let mut session = case.session(Nothing, PowerOfChoice::new(Some(candidates)), Sgd);
             case.compare(&mut session, &power_of_choice(&case, candidates), QUERIES);
             assert_eq!(session.meter().polled(), (candidates * QUERIES) as u64);
             assert_eq!(session.meter().diagnostic(), 0);
@@ -257,7 +257,7 @@ fn gradient_balancing_with_snapshots() {
     for case in cases() {
         let n = case.users();
         // A snapshot after 3 steps: within an epoch.
-        let log = case.log(&mut case.session(Nothing, Balanced::new(), Svrg::new(3)), 20 * n);
+        let log = case.log(&mut case.session(Nothing, Balanced::new(), Svrg::new(Some(3))), 20 * n);
         let steps: Vec<usize> =
             log.iter().enumerate().filter(|(query, _)| query % (n + 3) >= n).map(|(_, asked)| asked.user).collect();
         for epoch in steps.chunks_exact(n) {

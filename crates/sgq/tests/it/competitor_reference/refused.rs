@@ -1,7 +1,8 @@
 //! Settings and sessions that the parts refuse, and the odd ones that they must not.
 
 use sgq::{
-    Belief, Choice, LastGradient, Method, Oracle, Random, Session, Settings, SettingsError, Sight, Update,
+    Belief, Choice, LastGradient, Method, Need, Oracle, Random, Session, SettingError, Settings, SettingsError, Sight,
+    Update,
     belief::Nothing,
     choice::{ByNorm, BySmoothness, Cyclic, Oort, PowerOfChoice, Projection, Uniform},
     problem::Custom,
@@ -17,15 +18,25 @@ fn settings() -> Settings {
     Settings::new(vec![1.0, -1.0], USERS).step_size(0.1)
 }
 
-fn open<B: Belief, C: Choice<B>, U: Update<B>>(belief: B, choice: C, update: U) -> Result<(), SettingsError> {
+fn open<B: Belief + Clone>(belief: B, choice: impl Choice<B>, update: impl Update<B>) -> Result<(), SettingsError> {
     Session::new(Method::new("refused", belief, choice, update), settings()).map(|_| ())
+}
+
+/// Whether a setting of that name was refused because of that value, to the bit.
+fn out_of_range(refused: &SettingsError, expected: &str, number: f64) -> bool {
+    matches!(refused, SettingsError::Setting(SettingError::Range { name, value, .. })
+        if *name == expected && value.to_bits() == number.to_bits())
+}
+
+fn unmet(need: Need) -> SettingsError {
+    SettingsError::Unmet { method: "refused".to_owned(), need }
 }
 
 #[test]
 fn mixtures() {
     for mixture in [0.0, -0.5, 2.0, 1.0 + 1e-15, f64::NAN, f64::INFINITY] {
         let refused = open(Nothing, ByNorm::new(mixture), Sgd).unwrap_err();
-        assert!(matches!(refused, SettingsError::Mixture(value) if value.to_bits() == mixture.to_bits()));
+        assert!(out_of_range(&refused, "mixture", mixture), "{refused}");
     }
     assert_eq!(open(Nothing, ByNorm::new(f64::MIN_POSITIVE), Sgd), Ok(()));
     assert_eq!(open(Nothing, ByNorm::new(1.0), Sgd), Ok(()));
@@ -35,12 +46,14 @@ fn mixtures() {
 fn candidates() {
     let (problem, start) = random_quadratic(&mut Random::new(5, "refused"), USERS, 2);
     let open = |candidates: usize| {
-        let method = Method::new("refused", Nothing, PowerOfChoice::new(candidates), Sgd);
+        let method = Method::new("refused", Nothing, PowerOfChoice::new(Some(candidates)), Sgd);
         let settings = Settings::for_problem(start.clone(), &problem).step_size(0.1);
         Session::with_sight(method, settings, Sight::Problem(&problem)).map(|_| ())
     };
-    for candidates in [0, USERS + 1, usize::MAX] {
-        assert_eq!(open(candidates), Err(SettingsError::Candidates { candidates, users: USERS }));
+    assert!(out_of_range(&open(0).unwrap_err(), "candidates", 0.0));
+    for value in [USERS + 1, usize::MAX] {
+        let more = SettingError::MoreThanUsers { name: "candidates", value, users: USERS };
+        assert_eq!(open(value), Err(more.into()));
     }
     assert_eq!(open(1), Ok(()));
     assert_eq!(open(USERS), Ok(()));
@@ -50,9 +63,7 @@ fn candidates() {
 fn probabilities() {
     for probability in [0.0, -0.1, 1.1, f64::NAN] {
         let refused = open(Nothing, Uniform, Loopless::new(Some(probability))).unwrap_err();
-        let same =
-            matches!(refused, SettingsError::SnapshotProbability(value) if value.to_bits() == probability.to_bits());
-        assert!(same, "{refused}");
+        assert!(out_of_range(&refused, "probability", probability), "{refused}");
     }
     assert_eq!(open(Nothing, Uniform, Loopless::new(Some(1.0))), Ok(()));
     assert_eq!(open(Nothing, Uniform, Loopless::new(None)), Ok(()));
@@ -62,22 +73,26 @@ fn probabilities() {
 fn momenta() {
     for momentum in [0.0, -0.5, 0.6, 1.0, f64::NAN] {
         let refused = open(Nothing, Uniform, Katyusha::new(None, momentum)).unwrap_err();
-        assert!(matches!(refused, SettingsError::Momentum(value) if value.to_bits() == momentum.to_bits()));
+        assert!(out_of_range(&refused, "momentum", momentum), "{refused}");
     }
     assert_eq!(open(Nothing, Uniform, Katyusha::new(None, 0.5)), Ok(()));
 }
 
 #[test]
 fn inner_steps() {
-    assert_eq!(open(Nothing, Uniform, Katyusha::new(Some(0), 0.5)), Err(SettingsError::NoInnerSteps));
-    assert_eq!(open(Nothing, Uniform, Recursive::new(Some(0))), Err(SettingsError::NoInnerSteps));
+    for refused in
+        [open(Nothing, Uniform, Katyusha::new(Some(0), 0.5)), open(Nothing, Uniform, Recursive::new(Some(0)))]
+    {
+        let refused = refused.unwrap_err();
+        assert!(out_of_range(&refused, "inner_steps", 0.0), "{refused}");
+        assert!(refused.to_string().contains("at least 1"), "{refused}");
+    }
     assert_eq!(open(Nothing, Uniform, Recursive::new(Some(1))), Ok(()));
 }
 
 #[test]
 fn smoothness() {
-    let method = "refused".to_owned();
-    assert_eq!(open(Nothing, BySmoothness, Sgd), Err(SettingsError::NeedsSmoothness { method }));
+    assert_eq!(open(Nothing, BySmoothness, Sgd), Err(unmet(Need::Smoothness)));
 }
 
 /// A problem with losses, but without Hessians.
@@ -95,17 +110,15 @@ fn without_hessians() -> impl sgq::Problem {
 #[test]
 fn sessions_that_see_too_little() {
     let problem = without_hessians();
-    let needs_losses = SettingsError::NeedsLosses { method: "refused".to_owned() };
-    let needs_hessians = SettingsError::NeedsHessians { method: "refused".to_owned() };
     for sight in [Sight::Blind, Sight::Oracle(&problem)] {
-        let power = Method::new("refused", Nothing, PowerOfChoice::new(2), Sgd);
-        assert_eq!(Session::with_sight(power, settings(), sight.clone()).unwrap_err(), needs_losses);
+        let power = Method::new("refused", Nothing, PowerOfChoice::new(Some(2)), Sgd);
+        assert_eq!(Session::with_sight(power, settings(), sight.clone()).unwrap_err(), unmet(Need::Losses));
         let oort = Method::new("refused", Nothing, Oort::new(), Sgd);
-        assert_eq!(Session::with_sight(oort, settings(), sight.clone()).unwrap_err(), needs_losses);
+        assert_eq!(Session::with_sight(oort, settings(), sight.clone()).unwrap_err(), unmet(Need::Losses));
     }
     for sight in [Sight::Blind, Sight::Oracle(&problem), Sight::Problem(&problem)] {
         let ciag = Method::new("refused", Nothing, Cyclic::new(), CurvatureAided::new());
-        assert_eq!(Session::with_sight(ciag, settings(), sight.clone()).unwrap_err(), needs_hessians);
+        assert_eq!(Session::with_sight(ciag, settings(), sight.clone()).unwrap_err(), unmet(Need::Hessians));
     }
 }
 
@@ -114,22 +127,22 @@ fn sessions_that_see_too_little() {
 fn restoring_with_less_sight() {
     let (problem, start) = random_quadratic(&mut Random::new(6, "refused"), USERS, 2);
     let settings = Settings::for_problem(start, &problem).step_size(0.1);
-    let blind = |session: &dyn sgq::AskTell| session.snapshot().unwrap();
+    let blind = |session: &Session<'_>| session.snapshot().unwrap();
 
     let oort = || Method::new("refused", Nothing, Oort::new(), Sgd);
     let session = Session::with_sight(oort(), settings.clone(), Sight::Problem(&problem)).unwrap();
     let refused = Session::restore(oort(), &blind(&session), Sight::Blind).unwrap_err();
-    assert!(matches!(refused, RestoreError::Settings(SettingsError::NeedsLosses { .. })));
+    assert_eq!(refused, RestoreError::Settings(unmet(Need::Losses)));
 
-    let power = || Method::new("refused", Nothing, PowerOfChoice::new(2), Sgd);
+    let power = || Method::new("refused", Nothing, PowerOfChoice::new(Some(2)), Sgd);
     let session = Session::with_sight(power(), settings.clone(), Sight::Problem(&problem)).unwrap();
     let refused = Session::restore(power(), &blind(&session), Sight::Oracle(&problem)).unwrap_err();
-    assert!(matches!(refused, RestoreError::Settings(SettingsError::NeedsLosses { .. })));
+    assert_eq!(refused, RestoreError::Settings(unmet(Need::Losses)));
 
     let ciag = || Method::new("refused", Nothing, Cyclic::new(), CurvatureAided::new());
     let session = Session::with_sight(ciag(), settings, Sight::Problem(&problem)).unwrap();
     let refused = Session::restore(ciag(), &blind(&session), Sight::Blind).unwrap_err();
-    assert!(matches!(refused, RestoreError::Settings(SettingsError::NeedsHessians { .. })));
+    assert_eq!(refused, RestoreError::Settings(unmet(Need::Hessians)));
 }
 
 /// Where every gradient is zero there is no direction to project on, and nothing to do: no reason to fail.

@@ -1,10 +1,7 @@
 //! Saved and restored at any query, a session goes on bit for bit: also between SARAH's two questions, within a sweep, and
 //! within a line search.
 
-use sgq::{
-    AskTell, Random, Sight,
-    catalog::{METHODS, Recipe},
-};
+use sgq::{Method, Random, Session, Sight, method::METHODS};
 
 use super::{Asked, Case, case, snapshot_updates::lbfgs};
 
@@ -14,12 +11,12 @@ fn any_case(seed: u64) -> Case {
     case(&mut Random::new(seed, "resumed"), seed, USERS, 3)
 }
 
-fn recipe(name: &str) -> Recipe {
-    METHODS.iter().find(|entry| entry.name == name).unwrap().recipe
+fn method(name: &str) -> Method {
+    Method::by_name(name).unwrap().named("resumed")
 }
 
 /// Answers the next question; returns it and the point after it, in bits.
-fn advance(case: &Case, session: &mut dyn AskTell) -> (u64, usize, Vec<u64>, Vec<u64>) {
+fn advance(case: &Case, session: &mut Session<'_>) -> (u64, usize, Vec<u64>, Vec<u64>) {
     let query = session.ask().unwrap().unwrap();
     session.tell(query.ticket, &case.gradient(query.user, &query.point)).unwrap();
     let bits = |x: &[f64]| x.iter().map(|x| x.to_bits()).collect();
@@ -27,15 +24,15 @@ fn advance(case: &Case, session: &mut dyn AskTell) -> (u64, usize, Vec<u64>, Vec
 }
 
 /// The uninterrupted run, and one that is saved and restored before and after every single question.
-fn interrupted_run_is_the_same(case: &Case, recipe: Recipe, queries: usize) {
+fn interrupted_run_is_the_same(case: &Case, name: &str, queries: usize) {
     let sight = Sight::Problem(&*case.problem);
-    let mut whole = recipe.open("resumed", case.settings(), sight.clone()).unwrap();
-    let mut pieces = recipe.open("resumed", case.settings(), sight.clone()).unwrap();
+    let mut whole = Session::with_sight(method(name), case.settings(), sight.clone()).unwrap();
+    let mut pieces = Session::with_sight(method(name), case.settings(), sight.clone()).unwrap();
     for number in 0..queries {
-        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight.clone()).unwrap();
+        pieces = Session::restore(method(name), &pieces.snapshot().unwrap(), sight.clone()).unwrap();
         pieces.ask().unwrap();
-        pieces = recipe.restore("resumed", &pieces.snapshot().unwrap(), sight.clone()).unwrap();
-        assert_eq!(advance(case, &mut *whole), advance(case, &mut *pieces), "query {number}");
+        pieces = Session::restore(method(name), &pieces.snapshot().unwrap(), sight.clone()).unwrap();
+        assert_eq!(advance(case, &mut whole), advance(case, &mut pieces), "{name}, query {number}");
     }
     assert_eq!(whole.meter(), pieces.meter());
     assert_eq!(whole.steps(), pieces.steps());
@@ -46,23 +43,23 @@ fn interrupted_run_is_the_same(case: &Case, recipe: Recipe, queries: usize) {
 fn every_method() {
     for seed in 0..2 {
         for entry in METHODS {
-            interrupted_run_is_the_same(&any_case(seed), entry.recipe, 60);
+            interrupted_run_is_the_same(&any_case(seed), entry.name, 60);
         }
     }
 }
 
 /// Saves a session after that many queries, once `is_there` has confirmed where it is, and compares what follows.
-fn resumed_after(case: &Case, name: &str, queries: usize, is_there: impl Fn(&mut dyn AskTell)) {
+fn resumed_after(case: &Case, name: &str, queries: usize, is_there: impl Fn(&mut Session<'_>)) {
     let sight = Sight::Problem(&*case.problem);
-    let mut session = recipe(name).open("resumed", case.settings(), sight.clone()).unwrap();
+    let mut session = Session::with_sight(method(name), case.settings(), sight.clone()).unwrap();
     for _ in 0..queries {
-        advance(case, &mut *session);
+        advance(case, &mut session);
     }
     let bytes = session.snapshot().unwrap();
-    is_there(&mut *recipe(name).restore("resumed", &bytes, sight.clone()).unwrap());
-    let mut restored = recipe(name).restore("resumed", &bytes, sight.clone()).unwrap();
+    is_there(&mut Session::restore(method(name), &bytes, sight.clone()).unwrap());
+    let mut restored = Session::restore(method(name), &bytes, sight.clone()).unwrap();
     for later in 0..60 {
-        assert_eq!(advance(case, &mut *session), advance(case, &mut *restored), "{name}, {later} later");
+        assert_eq!(advance(case, &mut session), advance(case, &mut restored), "{name}, {later} later");
     }
 }
 
@@ -112,7 +109,7 @@ fn within_a_line_search_of_l_bfgs() {
 impl Case {
     /// What a method of the catalogue asks.
     fn log_of(&self, name: &str, queries: usize) -> Vec<Asked> {
-        let mut session = recipe(name).open("resumed", self.settings(), Sight::Problem(&*self.problem)).unwrap();
-        self.log(&mut *session, queries)
+        let mut session = Session::with_sight(method(name), self.settings(), Sight::Problem(&*self.problem)).unwrap();
+        self.log(&mut session, queries)
     }
 }

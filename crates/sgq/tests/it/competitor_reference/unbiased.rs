@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sgq::{
-    Belief, Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene, Session, Settings, SettingsError,
+    Belief, Choice, ChoiceError, Chosen, LastGradient, Needs, Random, Reply, Scene, Session, SettingError, Settings,
     Update,
     belief::Nothing,
     choice::{ByNorm, BySmoothness},
@@ -28,8 +28,8 @@ struct Recorded<C> {
     weights: Arc<Mutex<Vec<Vector>>>,
 }
 
-impl<B: Belief, C: Choice<B>> Choice<B> for Recorded<C> {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+impl<B: Belief, C: Choice<B> + Clone + Serialize + DeserializeOwned> Choice<B> for Recorded<C> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.choice.begin(users)
     }
 
@@ -54,7 +54,10 @@ impl<B: Belief, C: Choice<B>> Choice<B> for Recorded<C> {
 }
 
 /// `Σ p_i w_i ∇f_i(x) = ∇f(x)`, with the probabilities of the equations and the weights of the library, at every step.
-fn expectations_are_full_gradients<C: Choice<Nothing>>(case: &Case, choice: C, probabilities: &[Vector]) {
+fn expectations_are_full_gradients<C>(case: &Case, choice: C, probabilities: &[Vector])
+where
+    C: Choice<Nothing> + Clone + Serialize + DeserializeOwned,
+{
     let weights = Arc::default();
     let recorded = Recorded { choice, weights: Arc::clone(&weights) };
     let log = case.log(&mut case.session(Nothing, recorded, Sgd), 40);
@@ -147,7 +150,7 @@ fn the_mean_step_does_not_depend_on_the_sampling<B: Belief + Clone, U: Update<B>
 fn weighted_updates_are_unbiased() {
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Sgd, |_| 4);
     the_mean_step_does_not_depend_on_the_sampling(&LastGradient::new(), &Saga, |n| n + 4);
-    the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Svrg::new(100), |n| n + 4);
+    the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Svrg::new(Some(100)), |n| n + 4);
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Loopless::new(Some(1e-12)), |n| n + 4);
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Katyusha::new(Some(100), 0.3), |n| n + 4);
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Recursive::new(Some(100)), |n| n + 8);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sgq::{
-    Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Reply, Scene, Session, Settings, SettingsError,
+    Choice, ChoiceError, Chosen, LastGradient, Method, Needs, Random, Reply, Scene, Session, SettingError, Settings,
     Step, Update,
 };
 
@@ -16,7 +16,7 @@ struct Directed {
 }
 
 impl Choice<LastGradient> for Directed {
-    fn begin(&mut self, users: usize) -> Result<(), SettingsError> {
+    fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.asked.reverse();
         self.both.begin(users)
     }
@@ -40,8 +40,9 @@ impl Choice<LastGradient> for Directed {
 struct Walk(Vec<f64>);
 
 impl Update<LastGradient> for Walk {
-    fn step(&mut self, _step: &Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) {
+    fn step(&mut self, _step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         point[0] = self.0.pop().unwrap_or(point[0]);
+        true
     }
 }
 

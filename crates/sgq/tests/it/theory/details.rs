@@ -1,9 +1,10 @@
 //! Term by term, scale by scale, and where rounding, overflow and misstatements lie in wait.
 
 use sgq::{
-    Oracle, Problem, Query, Random, Ticket,
+    Belief, Choice, ChoiceError, Chosen, Method, Oracle, Problem, Random, Scene, Session, Settings, Step, Update,
+    belief::Nothing,
     problem::{Custom, DenseQuadratic, Optimum, Quadratic},
-    simulate::Answer,
+    simulate::gap_curve,
     theory::{Bound, Certificate, Choices, Ingredients, Moments, Provenance, Question, Region, Spread, Theorem},
 };
 
@@ -246,6 +247,28 @@ fn overflow_gives_no_constant() {
     assert!(Certificate::new(&Question::new(&nothing, &[], 0.1)).is_err());
 }
 
+/// Given users, each by score or at random as it says.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Script(Vec<(usize, Option<bool>)>);
+
+impl<B: Belief> Choice<B> for Script {
+    fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let (user, explored) = self.0.remove(0);
+        Ok(Chosen { explored, ..Chosen::user(user) })
+    }
+}
+
+/// Given points, whatever is answered.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Walk(Vec<f64>);
+
+impl<B: Belief> Update<B> for Walk {
+    fn step(&mut self, _step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
+        point[0] = self.0.remove(0);
+        true
+    }
+}
+
 /// One stale step, by hand: both users at 5, then user 1 is asked again at 4.
 ///
 /// `(x − 1)²` and `(x + 1)²`, α = 0.1, L = 2: at 5 the gradients are 8 and 12. A step of 0.1 along 10 leads to 4, where they
@@ -256,20 +279,26 @@ fn overflow_gives_no_constant() {
 fn a_choice_measured_by_hand() {
     let problem = Quadratic::scalar(&[1.0; 2], &[1.0, -1.0]).unwrap();
     let mut choices = Choices::new(&problem).unwrap();
-    let mut observe = |user: usize, x: f64, explored: Option<bool>| {
-        let query = Query { ticket: Ticket(0), user, point: vec![x].into(), explored };
-        let mut gradient = [0.0];
-        problem.gradient(user, &[x], &mut gradient);
-        choices.observe(&Answer { queries: 1, query: &query, gradient: &gradient, step_size: 0.1 })
+    let script = vec![(0, None), (1, None), (0, Some(false)), (1, Some(true))];
+    let method = Method::new("script", Nothing, Script(script), Walk(vec![5.0, 4.0, 4.0, 4.0]));
+    let mut session = Session::new(method, Settings::new(vec![5.0], 2).step_size(0.1)).unwrap();
+    let mut measured = Vec::new();
+    let observe = |answer: &sgq::drive::Answer<'_>| {
+        measured.push((answer.query.user, answer.query.point[0], choices.observe(answer)));
+        Ok(())
     };
-    assert_eq!((observe(0, 5.0, None), observe(1, 5.0, None)), (None, None));
-    let measured = observe(0, 4.0, Some(false)).unwrap();
+    gap_curve(&mut session, &problem, 4, observe).unwrap();
+    let asked: Vec<_> = measured.iter().map(|(user, point, _)| (*user, *point)).collect();
+    assert_eq!(asked, [(0, 5.0), (1, 5.0), (0, 4.0), (1, 4.0)]);
+    let [first, second, third, fourth] = [0, 1, 2, 3].map(|number| measured[number].2);
+    assert_eq!((first, second), (None, None));
+    let measured = third.unwrap();
     close(measured.regret, 7.0 - 4.44);
     close(measured.bonus, 4.36);
     close(measured.tightness, f64::max((7.36 - 4.44) / 4.36, (10.56 - 7.0) / 5.32));
     assert!(measured.guided);
     // Now user 0 is fresh: ε = (0, 2), ε̄ = 1; asked at random.
-    let measured = observe(1, 4.0, Some(true)).unwrap();
+    let measured = fourth.unwrap();
     assert_eq!((measured.regret, measured.guided), (0.0, false));
     close(measured.bonus, (0.1 * 9.0 + 0.02 * 12.0) * 2.0 + 0.1 * 12.0 + 0.2 + 0.04);
 }

@@ -1,0 +1,86 @@
+//! The loop: questions to users that are at hand, until there is a reason to stop.
+
+use std::{io, ops::ControlFlow};
+
+use thiserror::Error;
+
+use crate::{ChoiceError, Oracle, Query, Session, StopReason, TellError};
+
+/// One billed answer, as an observer sees it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Answer<'a> {
+    /// Queries paid for so far, this one included.
+    pub queries: u64,
+    /// What was asked.
+    pub query: &'a Query,
+    /// The answer.
+    pub gradient: &'a [f64],
+    /// The step size `α_t` that the choice was made with.
+    pub step_size: f64,
+}
+
+impl<'a> Answer<'a> {
+    /// An answer as the loop would show it: for whoever asks users in a loop of their own.
+    pub fn new(queries: u64, query: &'a Query, gradient: &'a [f64], step_size: f64) -> Self {
+        Self { queries, query, gradient, step_size }
+    }
+}
+
+/// Watches a run, and may end it.
+pub trait Observer {
+    /// A question was chosen, and its user begins to work.
+    fn asked(&mut self, session: &Session<'_>, query: &Query) {
+        let _ = (session, query);
+    }
+
+    /// An answer is there, and the session has not used it yet: the place to record it. An error ends the run.
+    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+        let _ = answer;
+        Ok(())
+    }
+
+    /// The session has used an answer.
+    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()>;
+}
+
+/// Puts every question of a session to the user it is for, until it stops or the observer ends it; then `None`.
+///
+/// Here a run has *diverged* where the session says so, and where a user's exact answer is past what numbers can hold.
+pub fn drive(
+    session: &mut Session<'_>,
+    users: &dyn Oracle,
+    observer: &mut dyn Observer,
+) -> Result<Option<StopReason>, DriveError> {
+    let mut gradient = vec![0.0; users.dim()];
+    while let Some(query) = session.ask()? {
+        observer.asked(session, &query);
+        users.gradient(query.user, &query.point, &mut gradient);
+        if !gradient.iter().all(|value| value.is_finite()) {
+            session.stop_as_diverged();
+            break;
+        }
+        let step_size = session.step_size();
+        observer.telling(&Answer { queries: session.queries() + 1, query: &query, gradient: &gradient, step_size })?;
+        session.tell(query.ticket, &gradient)?;
+        if observer.told(session).is_break() && session.stop_reason().is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(session.stop_reason())
+}
+
+/// Why a run could not go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DriveError {
+    /// The choice failed.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The session refused an answer.
+    #[error(transparent)]
+    Tell(#[from] TellError),
+    /// The answers could not be recorded.
+    #[error("the trace could not be written: {0}")]
+    Record(#[from] io::Error),
+}

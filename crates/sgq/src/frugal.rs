@@ -1,0 +1,168 @@
+//! The numbers that somebody chose for `frugal`: each with its reason and the section of docs/frugal.md that it belongs to.
+
+/// Every constant of the model, the step and the choice. Found by a search over real and random problems, unless it says why.
+pub(crate) struct Constants {
+    // § 1: what it believes.
+    /// No user's size is smaller: one without curvature has a size all the same.
+    pub smallest_size: f64,
+    /// Up to so many parameters shared curvature is a whole matrix, § 11.
+    pub dense_up_to: usize,
+
+    // § 2: the scale where no `L_i` are known.
+    /// The mean `L_i` is taken for so many times the largest curvature seen, until everybody was asked and more is seen of it:
+    /// three times too much costs few queries then, three times too little many.
+    pub scale_margin: f64,
+    /// What each secant leaves of the largest curvature before, once everybody was asked: where curvature falls on the way,
+    /// steps may become longer.
+    pub scale_kept: f64,
+    /// How many times more, at most, where others have longer answers: somebody near its own optimum says little of them.
+    pub scale_longer: f64,
+    /// The first probe's length, in units of `1 + ‖x₀‖`; it is ten times as long each time there was no curvature.
+    pub probe_length: f64,
+    /// How often it becomes longer.
+    pub probe_growths: i32,
+    /// Answers of one user in search of curvature, the last of them a long way off, before others are asked.
+    pub probes: u32,
+
+    // § 3: secants.
+    /// A new secant makes all others count `1 − 1/max(2n, this)` as much.
+    pub secant_memory: f64,
+
+    // § 4: shared curvature.
+    /// Part of the first gradient's square that is taken for spread among users before any is seen.
+    pub first_spread: f64,
+    /// The curvature expected in a typical direction, as a part of the scale: `2/(2 + d)`, but not less than this.
+    pub least_expected: f64,
+    /// How far typical curvature is from what is expected, as a part of it.
+    pub expected_within: f64,
+    /// Typical curvature is at least this part of the scale.
+    pub least_typical: f64,
+    /// How much curvature varies from direction to direction, as a part of the typical one.
+    pub varies: f64,
+    /// The same along directions of a large space, which answers picked, so that they are less alike: § 11.
+    pub varies_low_rank: f64,
+    /// Curvature is taken to be larger than it seems by so many of its standard deviations.
+    pub curvature_margin_sd: f64,
+    /// No direction's curvature is below this part of the typical one.
+    pub least_bend: f64,
+    /// The floor of all curvature, as a part of the scale: at first, and at last.
+    pub floor_at_first: f64,
+    pub floor_at_last: f64,
+    /// How fast it falls with every answer: this times `d/(d + 20)`.
+    pub floor_fall: f64,
+    pub floor_dim: f64,
+    /// The metric's smallest eigenvalue, as a part of their mean.
+    pub least_spread: f64,
+    /// A matrix is fitted anew after every `1 + d/32` answers.
+    pub dim_per_fit: usize,
+
+    // § 5: own curvature along own gradients.
+    /// Before any secant is seen, `η` is believed to be zero: that counts as so many average secants.
+    pub alignment_doubt: f64,
+
+    // § 7: the step.
+    /// What each direction brings for certain is at least this part of what it may bring.
+    pub least_certain_gain: f64,
+
+    // § 8: the trust region.
+    /// How much of the first move is made: one answer says nothing of how different users are.
+    pub first_move: f64,
+    /// The same where no `L_i` are known: two answers of one user, close to each other, say little of curvature further on.
+    pub first_move_unknown: f64,
+    /// The next point is at most so many times as far from the anchor as this one, where answers keep pointing downhill.
+    pub widening: f64,
+    /// What an answer downhill, and one uphill, makes of caution.
+    pub caution_downhill: f64,
+    pub caution_uphill: f64,
+    /// Caution is never less.
+    pub least_caution: f64,
+    /// A repeated answer so many times longer than all first ones doubles caution.
+    pub doubling_length: f64,
+    /// What each good answer makes of the reach, at least: after a setback, and where no `L_i` are known.
+    pub reach_growth: f64,
+    pub reach_growth_unknown: f64,
+    /// An answer this many times longer than all others, uphill along the last move, is set aside.
+    pub set_aside_length: f64,
+    /// After so many times a user is believed.
+    pub set_aside_times: u32,
+    /// An answer on the way back that is more than this part of the one before is not long because of the way.
+    pub as_long: f64,
+    /// An answer set aside leads back to where one that grows like `e^way` would be so many times as long as the longest held,
+    /// and keeps at least and at most these parts of the way.
+    pub fairly_long: f64,
+    pub least_way_kept: f64,
+    pub most_way_kept: f64,
+
+    // § 9: the safeguard.
+    /// Passes within which the model must halve the bound on the gradient.
+    pub passes_to_halve: u64,
+    /// SAGA's step is `1/(this · L_max)`: Defazio et al. 2014.
+    pub saga_step: f64,
+
+    // § 10: whom to ask.
+    /// So many times what a user who was not asked would tell is reason to ask another one again instead.
+    pub reask_gain_ratio: f64,
+    /// While fewer were asked, nobody is asked again.
+    pub reask_after: usize,
+    /// Where no `L_i` are known, so often somebody is asked again all the same, after every second user.
+    pub early_looks: usize,
+
+    // § 11: many parameters.
+    /// At most so many directions have a matrix: twice as many bring little, at twice the cost and memory.
+    pub rank: usize,
+    /// What is left of a vector outside of them, if it is no more than this part of it, is taken for rounding.
+    pub rounding: f64,
+}
+
+pub(crate) const FRUGAL: Constants = Constants {
+    smallest_size: 1e-3,
+    dense_up_to: 256,
+    scale_margin: 4.0,
+    scale_kept: 0.9,
+    scale_longer: 10.0,
+    probe_length: 1e-4,
+    probe_growths: 4,
+    probes: 6,
+    secant_memory: 20.0,
+    first_spread: 0.05,
+    least_expected: 0.1,
+    expected_within: 0.2,
+    least_typical: 0.01,
+    varies: 0.7,
+    varies_low_rank: 1.0,
+    curvature_margin_sd: 0.6,
+    least_bend: 0.2,
+    floor_at_first: 0.2,
+    floor_at_last: 0.002,
+    floor_fall: 0.1,
+    floor_dim: 20.0,
+    least_spread: 1e-3,
+    dim_per_fit: 32,
+    alignment_doubt: 3.0,
+    least_certain_gain: 0.05,
+    first_move: 0.5,
+    first_move_unknown: 0.2,
+    widening: 2.0,
+    caution_downhill: 1.0 / 1.1,
+    caution_uphill: 1.4,
+    least_caution: 1.0 / 3.0,
+    doubling_length: 4.0,
+    reach_growth: 1.05,
+    reach_growth_unknown: 2.0,
+    set_aside_length: 3.0,
+    set_aside_times: 30,
+    as_long: 0.7,
+    fairly_long: 6.0,
+    least_way_kept: 0.02,
+    most_way_kept: 0.5,
+    passes_to_halve: 8,
+    saga_step: 3.0,
+    reask_gain_ratio: 2.0,
+    reask_after: 8,
+    early_looks: 2,
+    rank: 64,
+    rounding: 1e-9,
+};
+
+/// Where all is zero, something has to be divided by.
+pub(crate) const TINY: f64 = 1e-100;

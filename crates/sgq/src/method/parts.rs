@@ -1,0 +1,196 @@
+//! The three parts at work: one answer's way, belief → update → choice.
+
+use std::{any::Any, fmt::Debug};
+
+use dyn_clone::DynClone;
+
+use crate::{
+    Belief, Choice, ChoiceError, Chosen, DefaultStep, Needs, Order, Problem, Random, Reply, Scene, Setting,
+    SettingsError, Smoothness, Step, Storage, TellError, Update, choice::Purpose, step_size::Known, theory::Theorem,
+    update::Wants,
+};
+
+/// Three parts that fit, of whichever types.
+pub(crate) trait Parts: DynClone + Debug + Send + Sync {
+    fn type_names(&self) -> [String; 3];
+    fn settings(&mut self) -> Vec<Setting<'_>>;
+    fn needs(&self) -> Needs;
+    fn order(&self) -> Order;
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep>;
+    fn theorem(&self) -> Option<Theorem>;
+    /// Checks the settings, then lets the choice and the update begin.
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError>;
+    /// Lets the belief begin: the last, because it takes the most room.
+    fn make_room(
+        &mut self,
+        users: usize,
+        dim: usize,
+        storage: &Storage,
+        smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError>;
+    fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
+    fn load(&mut self, bytes: &[u8]) -> Option<()>;
+    fn restored(&self) -> Result<(), SettingsError>;
+    fn wants(&self) -> Wants<'_>;
+    fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError>;
+    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError>;
+    /// One answer's way: the belief takes it in, the update moves `next` on it, the choice sees it. Returns whether that was a
+    /// step.
+    fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool;
+    fn wants_first_sweep(&self) -> bool;
+    fn is_asked(&self, user: usize) -> bool;
+    fn learns_smoothness(&self) -> bool;
+    fn has_surrogate(&self) -> bool;
+    fn surrogate_gradient(&self) -> Option<&[f64]>;
+    fn belief(&self) -> &dyn Any;
+}
+
+dyn_clone::clone_trait_object!(Parts);
+
+/// What a session shows of itself to a choice: a [`Scene`] without the belief.
+pub(crate) struct Scenery<'a> {
+    pub users: usize,
+    pub point: &'a [f64],
+    pub step_size: f64,
+    pub smoothness: Option<&'a Smoothness>,
+    pub costs: &'a [f64],
+    pub all_gradients: Option<&'a [f64]>,
+    pub problem: Option<&'a dyn Problem>,
+}
+
+/// An accepted answer, and what an update may know: a [`Step`] without the belief.
+pub(crate) struct Taken<'a> {
+    pub reply: Reply<'a>,
+    pub weight: f64,
+    pub size: f64,
+    pub smoothness: Option<&'a Smoothness>,
+    /// Whether the update moves on it: a sweep may be for the belief alone.
+    pub for_update: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Triple<B> {
+    pub belief: B,
+    pub choice: Box<dyn Choice<B>>,
+    pub update: Box<dyn Update<B>>,
+}
+
+impl<B: Belief + Clone> Parts for Triple<B> {
+    fn type_names(&self) -> [String; 3] {
+        [self.belief.type_name(), (*self.choice).type_name(), (*self.update).type_name()]
+    }
+
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let mut settings = self.choice.settings();
+        settings.extend(self.belief.settings());
+        settings.extend(self.update.settings());
+        settings
+    }
+
+    fn needs(&self) -> Needs {
+        self.choice.needs().and(self.update.needs())
+    }
+
+    fn order(&self) -> Order {
+        self.choice.order()
+    }
+
+    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+        self.update.default_step()
+    }
+
+    fn theorem(&self) -> Option<Theorem> {
+        let theorem = self.update.theorem(self.choice.theorem())?;
+        // Theorem 2 is about Algorithm 2, which begins with a sweep and is given every L_i.
+        let as_proven = self.belief.wants_first_sweep() && !self.belief.learns_smoothness();
+        (as_proven || !matches!(theorem, Theorem::Two { .. })).then_some(theorem)
+    }
+
+    fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
+        self.settings().iter().try_for_each(Setting::check)?;
+        self.choice.begin(users)?;
+        Ok(self.update.begin(users, dim)?)
+    }
+
+    fn make_room(
+        &mut self,
+        users: usize,
+        dim: usize,
+        storage: &Storage,
+        smoothness: Option<&Smoothness>,
+    ) -> Result<(), SettingsError> {
+        self.belief.begin(users, dim, storage, smoothness)
+    }
+
+    fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let bytes = (*self.choice).save(bytes)?;
+        let bytes = (*self.update).save(bytes)?;
+        self.belief.save(bytes)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Option<()> {
+        let bytes = (*self.choice).load(bytes)?;
+        let bytes = (*self.update).load(bytes)?;
+        let rest = self.belief.load(bytes)?;
+        rest.is_empty().then_some(())
+    }
+
+    fn restored(&self) -> Result<(), SettingsError> {
+        self.belief.restored()
+    }
+
+    fn wants(&self) -> Wants<'_> {
+        self.update.wants()
+    }
+
+    fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let Scenery { users, point, step_size, smoothness, costs, all_gradients, problem } = *scenery;
+        let own_step = self.update.default_step().is_none();
+        let belief = &self.belief;
+        let scene = Scene { users, point, step_size, own_step, belief, smoothness, costs, all_gradients, problem };
+        self.choice.choose(&scene, random)
+    }
+
+    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
+        self.belief.check(user, point, gradient)
+    }
+
+    fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool {
+        let Taken { reply, weight, size, smoothness, for_update } = *taken;
+        // An answer at another point is for the update alone.
+        let here = reply.purpose != Purpose::Elsewhere;
+        if here {
+            self.belief.observe(reply.user, reply.point, reply.gradient);
+        }
+        let step = Step { belief: &mut self.belief, reply, weight, size, smoothness };
+        let moved = for_update && self.update.step(step, random, next);
+        if here {
+            self.choice.observe(&reply, random);
+        }
+        moved
+    }
+
+    fn wants_first_sweep(&self) -> bool {
+        self.belief.wants_first_sweep()
+    }
+
+    fn is_asked(&self, user: usize) -> bool {
+        self.belief.is_asked(user)
+    }
+
+    fn learns_smoothness(&self) -> bool {
+        self.belief.learns_smoothness()
+    }
+
+    fn has_surrogate(&self) -> bool {
+        self.belief.has_surrogate()
+    }
+
+    fn surrogate_gradient(&self) -> Option<&[f64]> {
+        self.belief.surrogate_gradient()
+    }
+
+    fn belief(&self) -> &dyn Any {
+        &self.belief
+    }
+}

@@ -1,0 +1,97 @@
+//! What parts cannot work without. A session that lacks it is refused when it is opened.
+
+use std::fmt;
+
+/// What a choice or an update cannot work without, and whether it leaves something to chance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Needs {
+    /// Every user's smoothness constant `L_i`.
+    pub smoothness: bool,
+    /// Whether a belief that [learns](crate::Belief::learns_smoothness) them will do as well.
+    pub or_learned: bool,
+    /// A look at every user's true gradient before each choice, which only a simulation can offer.
+    pub oracle: bool,
+    /// Users' losses with each answer. A session asks for gradients only, so that a problem must be in sight.
+    pub losses: bool,
+    /// Users' losses before each choice as well; the meter counts those polled.
+    pub polls: bool,
+    /// The user's Hessian with each answer: a stronger oracle, which only a simulation can offer.
+    pub hessians: bool,
+    /// Everybody's last gradient: no step can be taken before all have been asked.
+    pub everybody: bool,
+    /// Random numbers of an update's own.
+    pub chance: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// What the method sees without paying for it, in words.
+    pub(crate) fn unpaid(&self) -> Option<&'static str> {
+        match self {
+            Self { oracle: true, .. } => Some("oracle, looks not billed"),
+            Self { hessians: true, .. } => Some("oracle, Hessians not billed"),
+            Self { polls: true, .. } => Some("losses polled, not billed"),
+            Self { losses: true, .. } => Some("losses not billed"),
+            _ => None,
+        }
+    }
+
+    /// What either of two parts needs.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            smoothness: self.smoothness || other.smoothness,
+            // Learned constants will do only where they do for whoever needs them.
+            or_learned: (self.or_learned || !self.smoothness) && (other.or_learned || !other.smoothness),
+            oracle: self.oracle || other.oracle,
+            losses: self.losses || other.losses,
+            polls: self.polls || other.polls,
+            hessians: self.hessians || other.hessians,
+            everybody: self.everybody || other.everybody,
+            chance: self.chance || other.chance,
+        }
+    }
+}
+
+/// What a session lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the sentence says it
+#[non_exhaustive]
+pub enum Need {
+    Smoothness,
+    Everybody,
+    Oracle,
+    Losses,
+    Hessians,
+    Surrogate,
+}
+
+impl fmt::Display for Need {
+    /// The rest of a sentence that begins with the method's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Smoothness => "goes by users' smoothness: give the settings each L_i, or have them learned",
+            Self::Everybody => {
+                "corrects its steps by everybody's last gradient, and cannot begin before all were asked: take another \
+                 update, such as sgd, or a table that is not lazy"
+            }
+            Self::Oracle => {
+                "looks at every user's gradient before it asks for one, and this session has no oracle: simulate it \
+                 against a problem, or take a method that works with answers alone, such as sgq"
+            }
+            Self::Losses => {
+                "looks at users' losses, and this session sees none: simulate it against a problem, or take a method \
+                 that works with gradients alone"
+            }
+            Self::Hessians => {
+                "wants each user's Hessian with its gradient, and this session has none: simulate it against a problem \
+                 that knows them"
+            }
+            Self::Surrogate => "keeps no gradients, so there is no surrogate gradient to stop by: use another stop",
+        })
+    }
+}

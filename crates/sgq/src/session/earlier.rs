@@ -1,0 +1,142 @@
+//! Answers that were paid for before: a run survives an upgrade, and can change its method.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{Session, Sight, TellError};
+use crate::{ChoiceError, Chosen, Method, Settings, SettingsError, StopReason, choice::Purpose, update::Wants};
+
+/// One answer that was paid for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaidAnswer {
+    /// Who answered.
+    pub user: usize,
+    /// Where.
+    pub point: Vec<f64>,
+    /// What.
+    pub gradient: Vec<f64>,
+}
+
+impl<'s> Session<'s> {
+    /// Opens a session on answers of an earlier run, in the order in which they came: of this method or another one, of this
+    /// version or another one. They are taken in without being billed, and the budget is for what is asked from here on.
+    ///
+    /// As long as this session would have asked the same users at the same points itself, it goes on as if it had: an
+    /// interrupted run of the same method, seed and settings continues bit for bit. From the first answer on that it would
+    /// not have asked for, its belief takes in every answer, and its update moves from each answer's point as soon as it
+    /// can: SAGA once everybody has answered. An update that asks everybody at one point, such as SVRG's, cannot use
+    /// single answers, and begins anew at the last point.
+    ///
+    /// ```
+    /// use sgq::{PaidAnswer, Session, Settings, Sight, method};
+    ///
+    /// let paid = PaidAnswer { user: 1, point: vec![5.0], gradient: vec![4.0] };
+    /// let settings = Settings::new(vec![5.0], 2).step_size(0.1).budget(9);
+    /// let mut session = Session::with_answers(method::saga(), settings, Sight::Blind, &[paid])?;
+    /// // Whoever has answered is not asked again before the first step.
+    /// assert_eq!(session.ask()?.unwrap().user, 0);
+    /// assert_eq!((session.queries(), session.meter().earlier()), (0, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_answers(
+        method: Method,
+        settings: Settings,
+        sight: Sight<'s>,
+        answers: &[PaidAnswer],
+    ) -> Result<Self, EarlierError> {
+        let mut session = Self::with_sight(method.clone(), settings.clone(), sight.clone())?;
+        let own = session.repeat(answers)?;
+        if own < answers.len() {
+            // The question that was not the one is not to count as chosen.
+            session = Self::with_sight(method, settings, sight)?;
+            session.repeat(&answers[..own])?;
+            for (index, answer) in answers.iter().enumerate().skip(own) {
+                session.take_over(answer).map_err(|error| error.at(index))?;
+            }
+            session.state.sweep = match session.parts.wants() {
+                Wants::Everybody => Some(0),
+                _ if session.parts.wants_first_sweep() => session.next_of_sweep(0),
+                _ => None,
+            };
+        }
+        if !matches!(session.state.stop, Some(StopReason::Diverged { .. })) {
+            session.state.stop = session.reason_to_stop(true);
+        }
+        Ok(session)
+    }
+
+    /// Takes in answers as long as they are to the questions that it asks; returns how many were.
+    fn repeat(&mut self, answers: &[PaidAnswer]) -> Result<usize, EarlierError> {
+        for (index, answer) in answers.iter().enumerate() {
+            let at = |error: Refused| error.at(index);
+            // Whatever would have stopped it by now did not stop the run that paid for this answer.
+            self.state.stop = self.state.stop.filter(|stop| matches!(stop, StopReason::Diverged { .. }));
+            let Some(query) = self.ask().map_err(|error| at(error.into()))? else {
+                return Ok(index);
+            };
+            let same_bits = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
+            let same_point =
+                answer.point.len() == query.point.len() && answer.point.iter().zip(&*query.point).all(same_bits);
+            let Some(pending) = self.state.pending.filter(|_| answer.user == query.user && same_point) else {
+                return Ok(index);
+            };
+            let checked = self.check(answer.user, &query.point, pending.purpose, &answer.gradient);
+            checked.map_err(|error| at(error.into()))?;
+            self.state.meter.take_over();
+            self.take(pending, &answer.gradient);
+        }
+        Ok(answers.len())
+    }
+
+    /// Takes in an answer to a question that this session has not asked.
+    fn take_over(&mut self, answer: &PaidAnswer) -> Result<(), Refused> {
+        let PaidAnswer { user, point, gradient } = answer;
+        let (users, dim) = (self.state.users(), self.state.point.len());
+        if *user >= users {
+            return Err(Refused::NoSuchUser { user: *user, users });
+        }
+        if point.len() != dim || point.iter().any(|x| !x.is_finite()) {
+            return Err(Refused::Point { user: *user, dim });
+        }
+        self.check(*user, point, Purpose::Earlier, gradient)?;
+        self.state.meter.take_over();
+        self.state.point = point.as_slice().into();
+        // A step that corrects by everybody's answers waits for them.
+        let complete = |session: &Self| !session.parts.wants_first_sweep() || session.next_of_sweep(0).is_none();
+        let for_update = self.parts.wants() == Wants::Chosen && complete(self);
+        self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
+        Ok(())
+    }
+}
+
+/// Why one answer was refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
+pub enum Refused {
+    #[error("it is of user {user}, but there are only {users}: users count from 0")]
+    NoSuchUser { user: usize, users: usize },
+    #[error("its point, of user {user}, must have {dim} finite numbers: one for each parameter")]
+    Point { user: usize, dim: usize },
+    #[error(transparent)]
+    Answer(#[from] TellError),
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+}
+
+impl Refused {
+    fn at(self, index: usize) -> EarlierError {
+        EarlierError::Answer { index, error: self }
+    }
+}
+
+/// Why a session could not be opened on earlier answers.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
+pub enum EarlierError {
+    #[error("answer {index} of the earlier run cannot be taken in: {error}; correct it or leave it out")]
+    Answer { index: usize, error: Refused },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}

@@ -1,0 +1,90 @@
+//! The model's minimiser, drawn back by how unsure it is: docs/frugal.md § 7.
+
+use crate::{
+    belief::model::{Dense, Estimate, Followed, LowRank, Plan},
+    frugal::FRUGAL,
+    kernel,
+    matrix::Square,
+};
+
+/// Where to go, and how that follows the mean gradient.
+pub(super) struct Target {
+    /// The weighted mean of the points that the estimate rests on.
+    pub anchor: Vec<f64>,
+    /// Where the objective is believed to be smallest, drawn to the start by how unsure that is.
+    pub minimiser: Vec<f64>,
+    pub followed: Followed,
+}
+
+/// The minimiser where curvature counts `caution` times. None where numbers are past what can be held.
+pub(super) fn minimiser(estimate: &Estimate, plan: &Plan, caution: f64) -> Option<Target> {
+    match plan {
+        Plan::Dense(plan) => dense(estimate, plan, caution),
+        Plan::LowRank(plan) => low_rank(estimate, plan, caution),
+    }
+}
+
+fn dense(estimate: &Estimate, plan: &Dense, caution: f64) -> Option<Target> {
+    let (mut anchor, start) = (estimate.anchor.clone(), &plan.sums.start);
+    kernel::add_scaled(&mut anchor, -1.0, start);
+    let (mut minimiser, inside) = drawn(plan, &anchor, &estimate.gradient, estimate.unsure, caution)?;
+    kernel::add_scaled(&mut minimiser, 1.0, start);
+    kernel::add_scaled(&mut anchor, 1.0, start);
+    Some(Target { anchor, minimiser, followed: Followed { inside, outside: 0.0 } })
+}
+
+/// Inside of the basis by its matrix, outside by one number (§ 11).
+fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target> {
+    let Estimate { anchor, gradient, unsure } = estimate;
+    let (basis, start, around) = (&plan.basis, &plan.outside.sums.start, plan.outside.believed()?);
+    let bend = around.bend * caution;
+    // Newton's step as it would be if all were outside.
+    let mut way: Vec<f64> = anchor.iter().zip(start).map(|(anchor, start)| anchor - start).collect();
+    let there = basis.coordinates(&way);
+    let slope = basis.coordinates(gradient);
+    kernel::add_scaled(&mut way, -1.0 / bend, gradient);
+    let along: Vec<f64> = there.iter().zip(&slope).map(|(there, slope)| there - slope / bend).collect();
+    let (mut inside, followed) = drawn(&plan.inside, &there, &slope, *unsure, caution)?;
+    let outside_squared = (kernel::norm_squared(&way) - kernel::norm_squared(&along)).max(0.0);
+    let loss = 0.5 * around.spread_size / around.dim as f64 / bend * unsure;
+    let gain = 0.5 * bend * outside_squared;
+    let part = part_of_the_way(certain_gain(gain, around.dim as f64 * loss, around.dim), loss);
+    kernel::add_scaled(&mut inside, -part, &along);
+    let mut minimiser = start.clone();
+    kernel::add_scaled(&mut minimiser, part, &way);
+    basis.add(&mut minimiser, &inside);
+    Some(Target { anchor: anchor.clone(), minimiser, followed: Followed { inside: followed, outside: part / bend } })
+}
+
+/// The way from the start to the minimiser, drawn back by how unsure it is, and `F`; `anchor` counts from the start too.
+fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Square)> {
+    let (fit, known) = plan.believed()?;
+    let (metric, basis, dim) = (&fit.metric, &fit.basis, fit.bends.len());
+    let back = metric.from.times(basis);
+    let bends: Vec<f64> = fit.bends.iter().map(|bend| bend * caution).collect();
+    let there = basis.transposed_times_vector(&metric.to.times_vector(anchor));
+    let slope = back.transposed_times_vector(gradient);
+    let newton: Vec<f64> = (0..dim).map(|k| there[k] - slope[k] / bends[k]).collect();
+    // The diagonal of backᵀ · spread · back.
+    let (columns, images) = (back.transposed(), known.spread.times(&back).transposed());
+    let noise = |k: usize| kernel::dot(columns.row(k), images.row(k));
+    let loss = |k: usize| (0.5 * noise(k) / plan.sums.weight / bends[k] * unsure).max(0.0);
+    let losses: Vec<f64> = (0..dim).map(loss).collect();
+    let gain: f64 = (0..dim).map(|k| 0.5 * bends[k] * newton[k] * newton[k]).sum();
+    let each = certain_gain(gain, losses.iter().sum(), dim);
+    let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
+    let way: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
+    let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
+    Some((back.times_vector(&way), Square::with_eigen(&back, &followed)))
+}
+
+/// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error
+/// costs in all directions: James and Stein's idea.
+fn certain_gain(gain: f64, losses: f64, dim: usize) -> f64 {
+    (gain - losses).max(FRUGAL.least_certain_gain * gain) / dim as f64
+}
+
+/// How much of the way to go in a direction that is certain to bring so much, and costs so much by its error.
+fn part_of_the_way(certain: f64, loss: f64) -> f64 {
+    if certain > 0.0 { certain / (certain + loss) } else { 0.0 }
+}
