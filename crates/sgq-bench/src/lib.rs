@@ -9,6 +9,7 @@ pub mod choices;
 pub mod choose;
 pub mod experiment;
 pub mod figure;
+mod fingerprint;
 pub mod limit;
 pub mod memory;
 pub mod output;

@@ -107,8 +107,11 @@ fn the_result_does_not_depend_on_the_threads_and_goes_on_after_an_interrupt() {
     assert_eq!((rest.kept, rest.unfinished), (4, 0));
     assert_eq!(rest.cells, whole.cells);
     // Other settings are other results.
-    let other = run(&Options { trials: 2, ..options }, &store, &AtomicBool::new(false), &|| {}).unwrap();
+    let other = run(&Options { trials: 2, ..options.clone() }, &store, &AtomicBool::new(false), &|| {}).unwrap();
     assert_eq!(other.kept, 0);
+    // And so is what other code measures.
+    let other = run(&options, &store.built_from("other sources"), &AtomicBool::new(false), &|| {}).unwrap();
+    assert_eq!((other.kept, other.cells), (0, whole.cells));
 }
 
 fn cell(index: u64, method: &str, tuning: Tuned, queries: [Option<u64>; 2], transient: Option<f64>) -> Measured {

@@ -30,7 +30,8 @@ use crate::{
                   one more than the budget, and the mean is a lower bound (≥). \"alone\" counts the problems on which the \
                   method reaches the gap and the competitor does not.\n\nIt writes problems.csv (a row for each method \
                   on each problem), curves.csv and summary.json. Ctrl-C keeps what was finished in cells/, and the same \
-                  command goes on where it was; after a change in a method's code, delete its files there."
+                  command goes on where it was. A cell of other settings, or of other code, is measured again; the old \
+                  one stays, and can be deleted."
 )]
 pub struct Args {
     /// Random problems
