@@ -19,6 +19,6 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod summary;
-mod trace;
+pub mod trace;
 
 pub use experiment::Experiment;

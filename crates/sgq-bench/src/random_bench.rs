@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub use measured::{AtTarget, Measured};
-pub use output::{Report, tables, write};
+pub use output::{FILES, Report, tables, write};
 pub use summary::{MethodSummary, TargetSummary, Worst};
 
 /// The competitor's step sizes: powers of two over f's own smoothness.

@@ -3,7 +3,10 @@ use std::sync::atomic::AtomicU64;
 use sgq::{Problem, Session, Settings, method, random::derive_seed, simulate::gap_curve};
 
 use super::*;
-use crate::{output::Folder, random_problem::Traits};
+use crate::{
+    output::{Claim, Folder},
+    random_problem::Traits,
+};
 
 fn options() -> Options {
     Options {
@@ -190,7 +193,10 @@ fn the_summary_by_hand() {
 fn files_by_hand() {
     let (options, outcome) = by_hand();
     let place = tempfile::tempdir().unwrap();
-    write(&mut Folder::open(place.path()).unwrap(), &options, &outcome).unwrap();
+    let mut folder = Folder::open(place.path(), Claim::new("bench random", &()).writes(FILES)).unwrap();
+    write(&mut folder, &options, &outcome).unwrap();
+    folder.commit().unwrap();
+    assert_eq!(folder.written(), FILES);
     let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
     let csv = read("problems.csv");
     let lines: Vec<&str> = csv.lines().collect();

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::Serialize;
 use sgq::{
     Oracle as _, Problem as _, SettingsError, Smoothness,
     catalog::{DefaultStep, Recipe},
@@ -9,7 +10,8 @@ use sgq::{
 };
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StepRule {
     Number(f64),
     Theory,
