@@ -61,7 +61,7 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
     folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &notes, &cards))
 }
 
-/// The files that [`write`] may write.
+/// The files that [`write()`] may write.
 pub fn files(experiment: &Experiment) -> Vec<String> {
     let mut names = ["summary.csv", "overview.csv", "limit.csv", "report.html"].map(str::to_owned).to_vec();
     let mut figures = vec!["distance".to_owned(), "share".to_owned()];
