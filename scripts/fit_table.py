@@ -22,7 +22,7 @@ def fit(problem, method, queries, seed, folder):
     """One fit as JSON."""
     command = [SGQ, "fit", problem["file"].removeprefix("../"), "--user", problem["user"], "--target", problem["target"]]
     command += ["--loss", problem["loss"], "--l2", str(problem["l2"]), "--method", method, "--seed", str(seed)]
-    command += ["--budget", str(queries), "--json", "--quiet", "--out", folder]
+    command += ["--budget", str(queries), "--json", "--quiet", "--force", "--out", folder]
     for option in ["features", "exclude"]:
         if option in problem:
             command += [f"--{option}", ",".join(problem[option])]

@@ -114,7 +114,14 @@ impl PyExperiment {
             gap_axis: None,
             relative,
             tuning: None,
-            problems: vec![NamedProblem { name, start, problem: Arc::clone(&problem.inner), card: None, costs: None }],
+            problems: vec![NamedProblem {
+                name,
+                start,
+                problem: Arc::clone(&problem.inner),
+                card: None,
+                costs: None,
+                files: Vec::new(),
+            }],
             methods: named,
         };
         for problem in &inner.problems {

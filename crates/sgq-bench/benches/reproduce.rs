@@ -5,7 +5,7 @@ use std::{error::Error, hint::black_box, sync::atomic::AtomicBool};
 use criterion::Criterion;
 use sgq_bench::{
     Experiment,
-    output::{Folder, write_curves},
+    output::{Claim, Folder, write_curves},
     run::{Control, Results, run},
     summary::Summary,
 };
@@ -51,11 +51,11 @@ fn compute() -> Result<Vec<(Experiment, Results)>, Box<dyn Error>> {
 
 fn compute_and_write() -> Result<(), Box<dyn Error>> {
     let place = tempfile::tempdir()?;
-    let mut folder = Folder::open(place.path())?;
+    let mut folder = Folder::open(place.path(), Claim::new("reproduce", &()))?;
     let runs = compute()?;
     for (experiment, results) in &runs {
         write_curves(&mut folder, &experiment.name, false, experiment, results)?;
     }
     folder.write("summary.json", serde_json::to_string_pretty(&Summary::new(&runs))?)?;
-    Ok(())
+    Ok(folder.commit()?)
 }

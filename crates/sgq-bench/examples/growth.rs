@@ -13,7 +13,7 @@ use sgq::{Random, problem::Quadratic, random::derive_seed, simulate::in_parallel
 use sgq_bench::{
     certify::short,
     figure::{Curve, Figure, Point},
-    output::Folder,
+    output::{Claim, Folder},
 };
 
 const TRIALS: u64 = 300;
@@ -82,9 +82,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         y_range: Some((0.5, 1e3)),
         parts: false,
     };
-    let mut folder = Folder::open(Path::new("out/growth"))?;
+    let claim = Claim::new("growth", &()).writes(["growth.csv", "growth.svg", "growth.png"]);
+    let mut folder = Folder::open(Path::new("out/growth"), claim)?;
     folder.write("growth.csv", csv)?;
     folder.write_figure("growth", &figure)?;
+    folder.commit()?;
     println!("\n  written to out/growth: {}", folder.written().join(" "));
     Ok(())
 }

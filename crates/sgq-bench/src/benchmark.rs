@@ -15,7 +15,8 @@ use crate::{Experiment, limit::Limits, run::TrialError};
 
 pub(crate) use cell::{Cell, Tried, best};
 pub use heat_map::HeatMap;
-pub use output::{report_tables, write};
+pub use output::{files, report_tables, write};
+pub(crate) use store::Key;
 pub use store::Store;
 
 /// How a step size was found.

@@ -6,9 +6,8 @@ mod quadratics;
 mod side_by_side;
 
 use std::{
-    fs, io,
+    io,
     ops::ControlFlow,
-    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -25,9 +24,11 @@ use sgq::{
 };
 use thiserror::Error;
 
+pub use dump::FILES as DUMP_FILES;
 pub use measurement::{Disagreement, EndedEarly, Measurement, Medians};
 pub use quadratics::HashedQuadratics;
 
+use crate::output::{Folder, OutputError};
 use measurement::{Circumstances, Record};
 use side_by_side::{SideBySide, Slate};
 
@@ -54,8 +55,6 @@ pub struct Options {
     pub seed: u64,
     /// How the table is kept.
     pub storage: Storage,
-    /// Where to write the table of the choice after the last step, for other implementations to choose from.
-    pub dump: Option<PathBuf>,
 }
 
 /// How the point moves, by the name of the method.
@@ -129,16 +128,13 @@ pub enum Stage {
 
 /// Runs the method, and times both searches at each of its choices.
 ///
-/// A user's own work, computing its answer, is in none of the times.
-pub fn choose(options: &Options, control: &Control<'_>) -> Result<Measurement, ChooseError> {
+/// A user's own work, computing its answer, is in none of the times. The table of the choice after the last step is written
+/// to `dump`, as [`DUMP_FILES`], for other implementations to choose from.
+pub fn choose(options: &Options, control: &Control<'_>, dump: Option<&mut Folder>) -> Result<Measurement, ChooseError> {
     options.check()?;
-    if let Some(folder) = &options.dump {
-        // A folder that cannot be written to is better known before the run than after it.
-        fs::create_dir_all(folder).map_err(|error| ChooseError::Dump { folder: folder.clone(), error })?;
-    }
     let problem = HashedQuadratics::new(options.users, options.dim, options.seed, control.interrupt);
     let problem = problem.ok_or(ChooseError::Interrupted)?;
-    let run = Run { options, control, problem, choice: options.choice() };
+    let run = Run { options, control, dump, problem, choice: options.choice() };
     match options.method {
         StepKind::Sgq => run.measure(Sgd),
         StepKind::SagaSgq => run.measure(Saga),
@@ -148,13 +144,14 @@ pub fn choose(options: &Options, control: &Control<'_>) -> Result<Measurement, C
 struct Run<'a> {
     options: &'a Options,
     control: &'a Control<'a>,
+    dump: Option<&'a mut Folder>,
     problem: HashedQuadratics,
     choice: SideBySide,
 }
 
 impl Run<'_> {
     fn measure<U: Update<LastGradient>>(self, update: U) -> Result<Measurement, ChooseError> {
-        let Self { options, control, problem, choice } = self;
+        let Self { options, control, dump, problem, choice } = self;
         let slate = choice.slate();
         let largest = problem.smoothness().iter().copied().fold(0.0, f64::max);
         let step_size = options.step_size.unwrap_or(Options::STEP / largest);
@@ -192,12 +189,11 @@ impl Run<'_> {
             ended_early,
         };
         let measurement = Measurement::new(options, &records, &circumstances);
-        if let (Some(folder), None) = (&options.dump, ended_early)
+        if let (Some(folder), None) = (dump, ended_early)
             && let Some(query) = session.ask().map_err(DriveError::from)?
             && let Some(table) = session.belief()
         {
-            dump::write(folder, table, &query, problem.smoothness(), step_size)
-                .map_err(|error| ChooseError::Dump { folder: folder.clone(), error })?;
+            dump::write(folder, table, &query, problem.smoothness(), step_size)?;
         }
         Ok(measurement)
     }
@@ -257,13 +253,8 @@ pub enum ChooseError {
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// The table could not be written.
-    #[error("cannot write the table to {}: {error}", .folder.display())]
-    Dump {
-        /// Where to.
-        folder: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ mod data;
 mod file;
 mod section;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use sgq::{Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError, random::derive_seed};
+use sgq_data::first_few;
 
 pub use section::{FileError, suggestion};
 
@@ -81,6 +82,8 @@ pub struct NamedProblem {
     pub card: Option<String>,
     /// What a query costs, user by user; 1 for everybody where nobody says.
     pub costs: Option<Vec<f64>>,
+    /// The files that its data were read from.
+    pub files: Vec<PathBuf>,
 }
 
 /// A method of an experiment.
@@ -123,7 +126,7 @@ impl Experiment {
         let is = |method: &NamedMethod, name: &String| method.name.eq_ignore_ascii_case(name);
         if let Some(unknown) = wanted.iter().find(|name| !self.methods.iter().any(|method| is(method, name))) {
             let names: Vec<&str> = self.methods.iter().map(|method| &*method.name).collect();
-            return Err(format!("the experiment has no method {unknown:?}; there are: {}", names.join(", ")));
+            return Err(format!("the experiment has no method {unknown:?}; there are: {}", first_few(&names)));
         }
         self.methods.retain(|method| wanted.iter().any(|name| is(method, name)));
         Ok(())

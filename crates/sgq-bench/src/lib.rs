@@ -9,6 +9,7 @@ pub mod choices;
 pub mod choose;
 pub mod experiment;
 pub mod figure;
+mod fingerprint;
 pub mod limit;
 pub mod memory;
 pub mod output;
@@ -18,6 +19,6 @@ pub mod report;
 pub mod run;
 pub mod statistics;
 pub mod summary;
-mod trace;
+pub mod trace;
 
 pub use experiment::Experiment;

@@ -1,8 +1,12 @@
 //! Turning results into files.
 
+mod claim;
+mod folder;
+mod single;
+
 use std::{
     fmt::Write as _,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     process,
 };
@@ -12,63 +16,13 @@ use thiserror::Error;
 use crate::{
     Experiment,
     choices::ChoicesAtQuery,
-    figure::{self, Curve, Figure, FigureError, Point},
+    figure::{Curve, Figure, FigureError, Point},
     run::{MethodResult, Results},
 };
 
-/// A folder that results are written to. Every file is written whole or not at all.
-#[derive(Debug)]
-pub struct Folder {
-    path: PathBuf,
-    written: Vec<String>,
-}
-
-impl Folder {
-    /// Makes the folder if need be, and makes sure that it can be written to: before anything is computed.
-    pub fn open(path: &Path) -> Result<Self, OutputError> {
-        let unwritable = |cause| OutputError::Folder { path: path.to_owned(), cause };
-        fs::create_dir_all(path).map_err(unwritable)?;
-        let probe = partial_path(&path.join("probe"));
-        fs::write(&probe, b"").map_err(unwritable)?;
-        fs::remove_file(&probe).map_err(unwritable)?;
-        Ok(Self { path: path.to_owned(), written: Vec::new() })
-    }
-
-    /// Writes a file.
-    pub fn write(&mut self, name: &str, contents: impl AsRef<[u8]>) -> Result<(), OutputError> {
-        let path = self.path.join(name);
-        let partial = partial_path(&path);
-        let result = fs::write(&partial, contents).and_then(|()| fs::rename(&partial, &path));
-        if let Err(cause) = result {
-            let _ = fs::remove_file(&partial);
-            return Err(OutputError::File { path, cause });
-        }
-        self.written.push(name.to_owned());
-        Ok(())
-    }
-
-    /// Writes a figure as `name.svg` and `name.png`, and returns the SVG.
-    pub fn write_figure(&mut self, name: &str, figure: &Figure) -> Result<String, OutputError> {
-        self.write_drawing(name, figure.svg())
-    }
-
-    /// Writes an SVG document of ours as `name.svg` and `name.png`, and returns it.
-    pub(crate) fn write_drawing(&mut self, name: &str, svg: String) -> Result<String, OutputError> {
-        self.write(&format!("{name}.svg"), &svg)?;
-        self.write(&format!("{name}.png"), figure::png(&svg)?)?;
-        Ok(svg)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The files written so far.
-    pub fn written(&self) -> &[String] {
-        &self.written
-    }
-}
+pub use claim::Claim;
+pub use folder::Folder;
+pub use single::{check_file, write_file};
 
 /// A name as a file can bear it: only what no file system objects to.
 pub fn file_name(name: &str) -> String {
@@ -101,8 +55,7 @@ pub fn write_curves(
         folder.write(&format!("{stem}.csv"), curves_csv(results, with_problem))?;
     }
     if results.rows.iter().any(|row| row.choices.is_some()) {
-        let name = if stem == "curves" { "choices.csv".into() } else { format!("{stem}-choices.csv") };
-        folder.write(&name, choices_csv(&results.rows, with_problem))?;
+        folder.write(&choices_name(stem), choices_csv(&results.rows, with_problem))?;
     }
     if !results.rows.is_empty() && !results.limits.is_empty() {
         folder.write("limit.csv", results.limits.csv(&experiment.targets))?;
@@ -113,14 +66,37 @@ pub fn write_curves(
             svgs.push(None);
             continue;
         }
-        let name = match experiment.problems.len() {
-            1 => stem.to_owned(),
-            _ => format!("{stem}-{}", file_name(&problem.name)),
-        };
         let figure = figure(experiment, results, &problem.name);
-        svgs.push(Some(folder.write_figure(&name, &figure)?));
+        svgs.push(Some(folder.write_figure(&figure_name(stem, experiment, &problem.name), &figure)?));
     }
     Ok(svgs)
+}
+
+/// The files that [`write_curves`] may write, with choices or without.
+pub fn curve_files(stem: &str, experiment: &Experiment, choices: bool) -> Vec<String> {
+    let mut names = vec![format!("{stem}.csv")];
+    if stem == "curves" {
+        names.push("limit.csv".to_owned());
+    }
+    if choices {
+        names.push(choices_name(stem));
+    }
+    for problem in &experiment.problems {
+        let name = figure_name(stem, experiment, &problem.name);
+        names.extend(["svg", "png"].map(|kind| format!("{name}.{kind}")));
+    }
+    names
+}
+
+fn choices_name(stem: &str) -> String {
+    if stem == "curves" { "choices.csv".into() } else { format!("{stem}-choices.csv") }
+}
+
+fn figure_name(stem: &str, experiment: &Experiment, problem: &str) -> String {
+    match experiment.problems.len() {
+        1 => stem.to_owned(),
+        _ => format!("{stem}-{}", file_name(problem)),
+    }
 }
 
 /// The curves as CSV: `[problem,]method,queries,gap_mean,gap_sem[,gap_bound]`; no bound, no entry.
@@ -238,6 +214,54 @@ pub enum OutputError {
         /// What the system says.
         cause: io::Error,
     },
+    /// What is to be written is also read.
+    #[error("{} is a file that this run reads, and it would be replaced: choose another --out", .path.display())]
+    Input {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The folder is another run's.
+    #[error(
+        "{} has the results of another run: {difference}; choose another --out, or pass --force to replace them",
+        .path.display()
+    )]
+    OtherRun {
+        /// The folder.
+        path: PathBuf,
+        /// What is another thing now.
+        difference: String,
+    },
+    /// There are files that may be anybody's.
+    #[error(
+        "{} has files that would be replaced, and no record of sgq says that a run wrote them: {names}; choose another \
+         --out, or pass --force to replace them",
+        .path.display()
+    )]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// The files.
+        names: String,
+    },
+    /// There is a file that may be anybody's.
+    #[error(
+        "{} is there already, and is nothing that this command writes: choose another --out, or pass --force to replace it",
+        .path.display()
+    )]
+    ForeignFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A folder or a device where a file is to be, or a file in the place of a folder.
+    #[error(
+        "{} is in the way: it is no file where a file is to be written, or no folder where there is to be one; move it, or \
+         choose another --out",
+        .path.display()
+    )]
+    InTheWay {
+        /// Where.
+        path: PathBuf,
+    },
     /// A figure cannot be drawn.
     #[error(transparent)]
     Figure(#[from] FigureError),
@@ -251,18 +275,6 @@ mod tests {
     fn names_are_quoted_where_csv_needs_it() {
         assert_eq!(quoted("SGQ p=0.1"), "SGQ p=0.1");
         assert_eq!(quoted("a,b \"c\""), "\"a,b \"\"c\"\"\"");
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file() {
-        let place = tempfile::tempdir().unwrap();
-        let mut folder = Folder::open(place.path()).unwrap();
-        folder.write("a.csv", "old").unwrap();
-        // A folder in the way of the partial file makes the write fail.
-        fs::create_dir(partial_path(&place.path().join("a.csv"))).unwrap();
-        assert!(matches!(folder.write("a.csv", "new"), Err(OutputError::File { .. })));
-        assert_eq!(fs::read_to_string(place.path().join("a.csv")).unwrap(), "old");
-        assert_eq!(folder.written(), ["a.csv"]);
     }
 
     fn row(problem: &str, method: &str, gap_mean: Vec<f64>) -> MethodResult {
@@ -306,14 +318,5 @@ mod tests {
         assert_eq!(file_name("SGQ p=0.1"), "SGQ p=0.1");
         assert_eq!(file_name("../a\\b:c"), "_a_b_c");
         assert_eq!(file_name(".."), "_");
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_made_is_refused() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("file");
-        fs::write(&file, "").unwrap();
-        let error = Folder::open(&file.join("below")).unwrap_err();
-        assert!(error.to_string().contains("--out"), "{error}");
     }
 }

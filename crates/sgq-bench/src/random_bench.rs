@@ -4,25 +4,23 @@ mod measured;
 mod output;
 mod summary;
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use sgq::{Method, StepSize, method::METHODS, setting::Value};
 use thiserror::Error;
 
 use crate::{
-    benchmark::{Store, Tuned},
+    benchmark::{Key, Store, Tuned},
     experiment::{MAX_TRIALS, NamedMethod, Tuning, suggestion},
+    fingerprint::Fingerprint,
     output::OutputError,
     random_problem::{GENERATOR, Limits, RandomProblem, RandomProblemError, random_problem},
     run::TrialError,
 };
 
 pub use measured::{AtTarget, Measured};
-pub use output::{Report, tables, write};
+pub use output::{FILES, Report, tables, write};
 pub use summary::{MethodSummary, TargetSummary, Worst};
 
 /// The competitor's step sizes: powers of two over f's own smoothness.
@@ -136,18 +134,20 @@ impl Options {
         Ok(method)
     }
 
-    /// All that a result depends on, for the store.
-    fn cell_name(&self, index: u64, contestant: &Contestant) -> String {
-        let mut hash = DefaultHasher::new();
-        (env!("CARGO_PKG_VERSION"), GENERATOR).hash(&mut hash);
-        (self.seed, self.limits.users, self.limits.dim, self.trials, self.budget_per_user.to_bits()).hash(&mut hash);
-        self.targets.iter().for_each(|target| target.to_bits().hash(&mut hash));
+    /// All that a result depends on, for the store. A problem is made from the seed and its number alone.
+    fn cell_key(&self, index: u64, contestant: &Contestant) -> Key {
+        let mut hash = Fingerprint::default();
+        let limits = [self.limits.users as u64, self.limits.dim as u64];
+        let numbers = [self.seed, limits[0], limits[1], self.trials, self.budget_per_user.to_bits()];
+        let targets = self.targets.iter().map(|target| target.to_bits());
+        numbers.into_iter().chain(targets).for_each(|number| hash.add(number));
         let tuning = match contestant.tuning {
             Tuned::Tuned => "tuned",
             Tuned::Untuned => "untuned",
         };
-        format!("{GRID:?} {BUDGETS:?} {} {tuning}", contestant.method.method).hash(&mut hash);
-        format!("{index}-{}-{tuning}-{:016x}", contestant.method.name, hash.finish())
+        let settings = format!("{GENERATOR} {GRID:?} {BUDGETS:?} {} {tuning}", contestant.method.method);
+        hash.add_text(settings.as_bytes());
+        Key { name: format!("{index}-{}-{tuning}", contestant.method.name), depends_on: hash }
     }
 }
 
@@ -187,7 +187,7 @@ pub fn run(
     let mut outcome = Outcome::default();
     for first in (0..options.problems).step_by(BLOCK as usize) {
         let indices = first..options.problems.min(first + BLOCK);
-        let stored = |index: u64| contestants.iter().map(|it| store.read(&options.cell_name(index, it))).collect();
+        let stored = |index: u64| contestants.iter().map(|it| store.read(&options.cell_key(index, it))).collect();
         let stored: Vec<(u64, Vec<Option<Measured>>)> = indices.map(|index| (index, stored(index))).collect();
         // Finding optima takes a while: all at once, and only where something is left to measure.
         let problems = stored.par_iter().map(|(index, stored)| {
@@ -206,7 +206,7 @@ pub fn run(
                     (None, Some(problem)) if !interrupt.load(Ordering::Relaxed) => {
                         let measured = problem.measure(contestant, interrupt)?;
                         if let Some(measured) = &measured {
-                            store.write(&options.cell_name(index, contestant), measured)?;
+                            store.write(&options.cell_key(index, contestant), measured)?;
                         }
                         measured
                     }

@@ -1,7 +1,7 @@
 //! Running an experiment.
 
 use std::{
-    io,
+    fs, io,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -22,9 +22,8 @@ use crate::{
     choices::ChoiceStatistics,
     experiment::{NamedMethod, NamedProblem},
     limit::Limits,
-    output::file_name,
     statistics::{CurveMean, first_at_most},
-    trace::{Trace, prepare_folder},
+    trace::{self, Trace},
 };
 
 /// Trials that run side by side before their curves are folded into the mean: few enough to bound the memory, and the
@@ -115,7 +114,7 @@ pub struct Control<'a> {
     pub interrupt: &'a AtomicBool,
     /// Called after each trial, from any thread.
     pub on_trial: &'a (dyn Fn() + Sync),
-    /// Where to write every query, one file a trial.
+    /// The folder to write every query to, one file a trial.
     pub trace: Option<&'a Path>,
     /// Whether to measure how good the choices of SGQ and its kin are.
     pub choices: bool,
@@ -125,12 +124,9 @@ pub struct Control<'a> {
 pub fn run(experiment: &Experiment, control: &Control<'_>) -> Results {
     let mut results = Results::default();
     for problem in &experiment.problems {
-        let trace = match control.trace {
-            Some(folder) if experiment.problems.len() > 1 => Some(folder.join(file_name(&problem.name))),
-            folder => folder.map(Path::to_owned),
-        };
+        let trace = control.trace.map(|folder| folder.join(trace::below(experiment, problem)));
         if let (Some(folder), None) = (&trace, &results.failure)
-            && let Err(error) = prepare_folder(folder, experiment.methods.iter().map(|method| &*method.name))
+            && let Err(error) = fs::create_dir_all(folder)
         {
             results.failure = Some(RunError { place: format!("problem {:?}", problem.name), cause: error.into() });
         }

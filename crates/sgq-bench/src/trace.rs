@@ -1,6 +1,7 @@
 //! A record of every billed query, for outsiders to check.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -9,26 +10,67 @@ use std::{
 use serde::Serialize;
 use sgq::drive::Answer;
 
-use crate::output::{file_name, partial_path};
+use crate::{
+    Experiment,
+    experiment::NamedProblem,
+    output::{Folder, OutputError, file_name, partial_path},
+};
 
-/// Makes the folder if need be, and takes away what an earlier run traced of the same methods: it would mix with the new.
-pub(crate) fn prepare_folder<'m>(folder: &Path, methods: impl Iterator<Item = &'m str> + Clone) -> io::Result<()> {
-    fs::create_dir_all(folder).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot make the folder {}: {error}", folder.display()))
-    })?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let trial = name.to_str().and_then(|name| {
-            let stem = name.strip_suffix(".jsonl")?;
-            methods.clone().find_map(|method| stem.strip_prefix(&file_name(method))?.strip_prefix('-'))
-        });
-        let ours = trial.is_some_and(|trial| trial.parse::<u64>().is_ok());
-        if ours && entry.file_type()?.is_file() {
-            fs::remove_file(entry.path())?;
+/// The folder of all traces, in that of the results.
+pub const FOLDER: &str = "trace";
+
+/// Where an experiment's traces are to be written, for [`Control`](crate::run::Control), until [`adopt`] takes them over.
+pub fn stage(folder: &Folder) -> PathBuf {
+    folder.stage(FOLDER)
+}
+
+/// Counts the staged traces of an experiment among a run's files, in the place of what an earlier run traced of the same
+/// methods: it would mix with the new.
+pub fn adopt(folder: &mut Folder, experiment: &Experiment) -> Result<(), OutputError> {
+    let (staged, old) = (stage(folder), folder.path().join(FOLDER));
+    let unreadable = |cause| OutputError::Folder { path: old.clone(), cause };
+    let methods = || experiment.methods.iter().map(|method| &*method.name);
+    for problem in &experiment.problems {
+        let name = |file: &str| format!("{FOLDER}/{}{file}", below(experiment, problem));
+        let new = traces_in(&staged.join(below(experiment, problem)), methods()).map_err(unreadable)?;
+        for stale in traces_in(&old.join(below(experiment, problem)), methods()).map_err(unreadable)? {
+            if !new.contains(&stale) {
+                folder.remove(name(&stale));
+            }
         }
+        new.iter().for_each(|file| folder.adopt(name(file)));
     }
     Ok(())
+}
+
+/// The folder of one problem's traces, in that of all: its own only where there are several.
+pub(crate) fn below(experiment: &Experiment, problem: &NamedProblem) -> String {
+    if experiment.problems.len() > 1 { file_name(&problem.name) + "/" } else { String::new() }
+}
+
+/// The names of the traces of these methods in a folder, which need not be there.
+fn traces_in<'m>(folder: &Path, methods: impl Iterator<Item = &'m str> + Clone) -> io::Result<BTreeSet<String>> {
+    let mut traces = BTreeSet::new();
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(traces),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let is_trial = |stem: &str, method: &str| {
+            let trial = stem.strip_prefix(&file_name(method)).and_then(|rest| rest.strip_prefix('-'));
+            trial.is_some_and(|trial| trial.parse::<u64>().is_ok())
+        };
+        let stem = name.strip_suffix(".jsonl");
+        let ours = stem.is_some_and(|stem| methods.clone().any(|method| is_trial(stem, method)));
+        if ours && entry.file_type()?.is_file() {
+            traces.insert(name);
+        }
+    }
+    Ok(traces)
 }
 
 /// One line of a trace: a billed query.

@@ -5,7 +5,7 @@ use std::{error::Error, path::Path};
 use sgq_bench::{
     Experiment,
     benchmark::{self, Store},
-    output::Folder,
+    output::{Claim, Folder},
 };
 
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// Runs what is missing, writes all files, and prints the tables of the tuned methods.
-pub fn run(experiment: &Experiment, options: &Options, out: &Path) -> Result<Outcome, Box<dyn Error>> {
+pub fn run(experiment: &Experiment, options: &Options, out: &Path, claim: Claim) -> Result<Outcome, Box<dyn Error>> {
     use_threads(options.threads)?;
     let interrupt = interrupt_flag()?;
-    let mut folder = Folder::open(out)?;
+    let mut folder = Folder::open(out, claim)?;
     let store = Store::open(&out.join("cells"))?;
     let cells = (experiment.methods.len() * experiment.problems.len()) as u64;
     let bar = terminal::cell_progress(&experiment.name, cells, options.quiet);
@@ -26,6 +26,7 @@ pub fn run(experiment: &Experiment, options: &Options, out: &Path) -> Result<Out
     bar.finish_and_clear();
     if !outcome.cells.is_empty() {
         benchmark::write(&mut folder, experiment, &outcome)?;
+        folder.commit()?;
     }
     if options.json {
         let rows: Vec<_> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
@@ -49,6 +50,6 @@ fn print(experiment: &Experiment, outcome: &benchmark::Outcome, folder: &Folder)
     for table in benchmark::report_tables(experiment, outcome) {
         terminal::say(&terminal::titled_table(&table))?;
     }
-    terminal::say(&format!("\n  written to {}: {}", folder.path().display(), folder.written().join(" ")))?;
+    terminal::say_written(folder, "")?;
     Ok(())
 }

@@ -8,20 +8,23 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use serde::Serialize;
 use sgq_bench::{
     Experiment,
     certify::{self, certify},
     experiment::{MAX_BUDGET, MAX_TRIALS, Tuning},
     limit::Limits,
-    output::{Folder, write_curves},
+    output::{Claim, Folder, curve_files, write_curves},
     report::{self, Section},
     run::{Control, Results, run},
     summary::{Summary, headline, notes},
+    trace,
 };
+use sgq_data::first_few;
 
 use crate::{Outcome, terminal};
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 pub struct Options {
     /// Independent trials of each method [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_TRIALS))]
@@ -34,12 +37,15 @@ pub struct Options {
     seed: Option<u64>,
     /// Threads to use; the result does not depend on it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[serde(skip)]
     pub threads: Option<u16>,
     /// Only these problems of the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[serde(skip)]
     pub problems: Vec<String>,
     /// Only these methods of the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[serde(skip)]
     methods: Vec<String>,
     /// Few trials, queries and step sizes: to see that everything works
     #[arg(long)]
@@ -47,11 +53,17 @@ pub struct Options {
     /// Also draw what theory guarantees, and measure how good SGQ's choices are; see `sgq certify`
     #[arg(long)]
     pub bounds: bool,
+    /// Replace the results of another run, and files that sgq did not write; other problems and methods need no force
+    #[arg(long)]
+    #[serde(skip)]
+    pub force: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
+    #[serde(skip)]
     pub quiet: bool,
     /// Print the summary as JSON instead of a table
     #[arg(long)]
+    #[serde(skip)]
     pub json: bool,
 }
 
@@ -98,9 +110,10 @@ pub enum Files {
 }
 
 impl Job<'_> {
-    /// Runs the experiments, writes all files, and prints the tables.
-    pub fn run(&self, experiments: Vec<Experiment>) -> Result<Outcome, Box<dyn Error>> {
+    /// Runs the experiments, writes all files where the claim lets it, and prints the tables.
+    pub fn run(&self, experiments: Vec<Experiment>, claim: Claim) -> Result<Outcome, Box<dyn Error>> {
         use_threads(self.options.threads)?;
+        claim.check(self.out)?;
         // First, so that a question that makes no sense is answered before anything is computed.
         let mut certificates = Vec::new();
         for experiment in &experiments {
@@ -110,22 +123,25 @@ impl Job<'_> {
             });
         }
         let interrupt = interrupt_flag()?;
-        let mut folder = Folder::open(self.out)?;
-        let trace = self.trace.then(|| self.out.join("trace"));
+        let mut folder = Folder::open(self.out, claim)?;
+        let staged = self.trace.then(|| trace::stage(&folder));
         let mut runs = Vec::new();
         let mut figures = Vec::new();
         for (experiment, certificates) in experiments.into_iter().zip(certificates) {
-            let mut results = self.run_one(&experiment, trace.as_deref(), interrupt);
+            let mut results = self.run_one(&experiment, staged.as_deref(), interrupt);
             results.certificates = certificates;
-            let (stem, with_problem) = match self.files {
+            let with_problem = match self.files {
                 // The paper's figures have no such line: its results stay as they are.
-                Files::NamedByExperiment => (&*experiment.name, false),
+                Files::NamedByExperiment => false,
                 Files::Curves => {
                     results.limits = Limits::of(&experiment);
-                    ("curves", true)
+                    true
                 }
             };
-            figures.push(write_curves(&mut folder, stem, with_problem, &experiment, &results)?);
+            figures.push(write_curves(&mut folder, self.stem(&experiment), with_problem, &experiment, &results)?);
+            if self.trace {
+                trace::adopt(&mut folder, &experiment)?;
+            }
             runs.push((experiment, results));
         }
 
@@ -146,12 +162,15 @@ impl Job<'_> {
             }
         }
         let summary = Summary::new(&runs);
+        let json = serde_json::to_string_pretty(&summary)? + "\n";
         if !sections.is_empty() {
-            let json = serde_json::to_string_pretty(&summary)? + "\n";
             folder.write("summary.json", &json)?;
             let warning = runs.iter().any(|(_, results)| !results.unfinished.is_empty());
             let warning = warning.then(|| format!("This run ended early{}", self.what_is_left(&runs)));
             folder.write("report.html", report::html(self.title, warning.as_deref(), &sections))?;
+        }
+        folder.commit()?;
+        if !sections.is_empty() {
             if self.options.json {
                 terminal::say(json.trim_end())?;
             }
@@ -167,6 +186,26 @@ impl Job<'_> {
             return Ok(Outcome::Interrupted);
         }
         Ok(Outcome::Done)
+    }
+
+    /// What the files of an experiment's curves begin with.
+    fn stem<'e>(&self, experiment: &'e Experiment) -> &'e str {
+        match self.files {
+            Files::NamedByExperiment => &experiment.name,
+            Files::Curves => "curves",
+        }
+    }
+
+    /// The names of all files that may be written.
+    pub fn file_names(&self, experiments: &[Experiment]) -> Vec<String> {
+        let mut names = vec!["summary.json".to_owned(), "report.html".to_owned()];
+        for experiment in experiments {
+            names.extend(curve_files(self.stem(experiment), experiment, self.options.bounds));
+        }
+        if self.trace {
+            names.push(format!("{}/", trace::FOLDER));
+        }
+        names
     }
 
     /// What was finished before it ended early, and what was not.
@@ -187,7 +226,7 @@ impl Job<'_> {
         } else {
             format!("what was finished is in {}", self.out.display())
         };
-        format!(": {finished}; not finished and left out: {}", missing.join(", "))
+        format!(": {finished}; not finished and left out: {}", first_few(&missing))
     }
 
     fn run_one(&self, experiment: &Experiment, trace: Option<&Path>, interrupt: &AtomicBool) -> Results {
@@ -215,11 +254,7 @@ fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<(
             terminal::say(&format!("  {line}"))?;
         }
     }
-    let mut written = folder.written().join(" ");
-    if trace {
-        written += " trace/";
-    }
-    terminal::say(&format!("\n  written to {}: {written}", folder.path().display()))
+    terminal::say_written(folder, if trace { " trace/" } else { "" })
 }
 
 /// As many threads as were asked for.

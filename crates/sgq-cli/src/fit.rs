@@ -10,11 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Serialize;
 use sgq::{Method, Oracle as _, Session, Settings, Sight, StepSize, setting::Value};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
-    output::{Folder, file_name, quoted},
+    output::{Claim, Folder, file_name, quoted},
 };
 use sgq_data::{Card, Dataset};
 
@@ -55,6 +56,9 @@ pub struct Args {
     /// Folder to write to [default: out/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Replace the results of another fit, and files that sgq did not write
+    #[arg(long)]
+    force: bool,
     /// Print what model.json holds instead of a table
     #[arg(long)]
     json: bool,
@@ -70,7 +74,27 @@ const DEFAULT_BUDGET_PER_USER: u64 = 10;
 /// Tables with more bytes are announced before they are allocated.
 const WORTH_SAYING: u64 = 100_000_000;
 
+/// What a fit writes.
+const FILES: [&str; 5] = ["model.json", "queries.csv", "gap.csv", "gap.svg", "gap.png"];
+
+impl Args {
+    /// The same data, read and asked in the same way, is the same fit.
+    fn claim(&self) -> Claim {
+        #[derive(Serialize)]
+        struct Settings<'a> {
+            #[serde(flatten)]
+            data: &'a DataOptions,
+            #[serde(flatten)]
+            method: &'a MethodOptions,
+        }
+        let settings = Settings { data: &self.data, method: &self.method };
+        Claim::new("fit", &settings).about(&self.file).writes(FILES).force(self.force)
+    }
+}
+
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));
+    args.claim().check(&out)?;
     let (data, loss) = args.data.read(&args.file)?;
     let in_file = |message: String| format!("{}: {message}", args.file.display());
     let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
@@ -117,8 +141,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let step_size = method.has_step_size().then(|| session.step_size());
 
     let interrupt = interrupt_flag()?;
-    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));
-    let mut folder = Folder::open(&out)?;
+    let mut folder = Folder::open(&out, args.claim())?;
     let bar = terminal::query_progress(method.name(), budget, args.quiet);
     let run = ask_users(&mut session, &problem, budget, interrupt, &bar)?;
 
@@ -144,11 +167,12 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("gap.csv", gap_csv(&run))?;
     folder.write_figure("gap", &figure(args, &method, &run))?;
+    folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;
     } else if !args.quiet {
         terminal::say(&report.text(&loss))?;
-        terminal::say(&format!("\n  written to {}: {}", folder.path().display(), folder.written().join(" ")))?;
+        terminal::say_written(&folder, "")?;
     }
     if run.interrupted() {
         let queries = session.queries();

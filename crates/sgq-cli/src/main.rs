@@ -12,7 +12,7 @@ mod reproduce;
 mod run;
 mod terminal;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -50,7 +50,18 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        // What was typed is repeated: where it could steer the terminal it loses its colours.
+        Err(error)
+            if error.use_stderr() && env::args_os().any(|it| it.to_string_lossy().contains(char::is_control)) =>
+        {
+            terminal::complain_in_lines(error.to_string().trim_end());
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
+    let outcome = match command {
         Command::Fit(args) => fit::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
@@ -65,7 +76,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Interrupted) => ExitCode::from(130),
         Ok(Outcome::Failed) => ExitCode::FAILURE,
         Err(error) => {
-            terminal::complain(&format!("error: {error}"));
+            terminal::complain_of(&*error);
             ExitCode::from(2)
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sgq::problem::Loss;
-use sgq_data::{Encoding, Feature, Scaling, Target};
+use sgq_data::{Encoding, Feature, Scaling, Target, first_few};
 use thiserror::Error;
 
 /// The number of the format; it changes when older versions could misread it.
@@ -77,7 +77,7 @@ impl Model {
         let expected = self.encoding.column_names();
         let names = self.coefficients.iter().map(|coefficient| &coefficient.name);
         if !names.eq(&expected) {
-            return Some(format!("its coefficients are not those of its columns, {}", expected.join(", ")));
+            return Some(format!("its coefficients are not those of its columns, {}", first_few(&expected)));
         }
         let target = match &self.encoding.target {
             Target::Number(scaling) => Some(scaling),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq_bench::output::{Folder, quoted};
+use sgq_bench::output::{check_file, quoted, write_file};
 use sgq_data::{InFile, PredictError, ReadError, Target};
 
 use crate::{Outcome, model::Model, terminal};
@@ -33,6 +33,9 @@ pub struct Args {
     /// File to write to, instead of printing
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file even if it holds no predictions
+    #[arg(long)]
+    force: bool,
     /// JSON instead of CSV
     #[arg(long)]
     json: bool,
@@ -54,7 +57,13 @@ enum Predicted<'m> {
     Level(&'m str),
 }
 
+/// How predictions begin, as CSV and as JSON: earlier ones may be replaced.
+const BEGINNINGS: [&str; 2] = ["row,prediction", "{\n  \"predictions\": ["];
+
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    if let Some(path) = &args.out {
+        check_file(path, &[&args.model, &args.file], &BEGINNINGS, args.force)?;
+    }
     let model = Model::read(&args.model)?;
     if model.diverged {
         let path = args.model.display();
@@ -73,8 +82,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         terminal::complain(&format!("note: the fit of {path} was interrupted; its coefficients are not final"));
     }
     match &args.out {
-        None => terminal::say(text.trim_end())?,
-        Some(path) => write(path, &text)?,
+        None if args.json => terminal::say(text.trim_end())?,
+        None => terminal::say_data(text.trim_end())?,
+        Some(path) => write_file(path, &text)?,
     }
     Ok(Outcome::Done)
 }
@@ -83,15 +93,6 @@ fn predict(model: &Model, path: &Path) -> Result<Vec<f64>, InFile<PredictError>>
     let in_file = |error| InFile { path: path.to_owned(), error };
     let file = File::open(path).map_err(|error| in_file(ReadError::Io(error).into()))?;
     model.encoding.predict(file, &model.point()).map_err(in_file)
-}
-
-/// Whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Box<dyn Error>> {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name =
-        name.ok_or_else(|| format!("{} is no name for a file: choose another one with --out", path.display()))?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(Folder::open(folder)?.write(name, text)?)
 }
 
 impl<'m> Prediction<'m> {

@@ -3,7 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use clap::ValueEnum;
-use sgq_bench::{Experiment, experiment::PAPER};
+use sgq_bench::{Experiment, experiment::PAPER, output::Claim};
 
 use crate::{
     Outcome,
@@ -55,5 +55,6 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         files: Files::NamedByExperiment,
         headline_gap: Some(0.1),
     };
-    job.run(experiments)
+    let claim = Claim::new("reproduce", &args.options).writes(job.file_names(&experiments)).force(args.options.force);
+    job.run(experiments, claim)
 }

@@ -4,9 +4,13 @@ use std::{
     error::Error,
     fs,
     path::{Path, PathBuf},
+    slice,
 };
 
-use sgq_bench::{Experiment, output::file_name};
+use sgq_bench::{
+    Experiment,
+    output::{Claim, file_name},
+};
 
 use crate::{
     Outcome, benchmark,
@@ -54,6 +58,16 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if experiment.tuning.is_some() && (args.trace || args.options.bounds) {
         return Err("--trace and --bounds are for experiments without [tuning]".into());
     }
+    let title = experiment.title.clone();
+    let job =
+        Job { title: &title, options: &args.options, out, trace: args.trace, files: Files::Curves, headline_gap: None };
+    let names = match experiment.tuning {
+        Some(_) => sgq_bench::benchmark::files(&experiment),
+        None => job.file_names(slice::from_ref(&experiment)),
+    };
+    let data = experiment.problems.iter().flat_map(|problem| &problem.files).map(|file| &**file);
+    let claim = Claim::new("run", &args.options).about(&args.file).reads(data).writes(names).force(args.options.force);
+    claim.check(out)?;
     if args.options.talks() {
         for problem in &experiment.problems {
             if let Some(card) = &problem.card {
@@ -61,11 +75,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             }
         }
     }
-    if experiment.tuning.is_some() {
-        return benchmark::run(&experiment, &args.options, out);
+    match experiment.tuning {
+        Some(_) => benchmark::run(&experiment, &args.options, out, claim),
+        None => job.run(vec![experiment], claim),
     }
-    let title = experiment.title.clone();
-    let job =
-        Job { title: &title, options: &args.options, out, trace: args.trace, files: Files::Curves, headline_gap: None };
-    job.run(vec![experiment])
 }

@@ -1,15 +1,28 @@
 //! What a person sees: progress, tables, messages.
 
 use std::{
-    io::{self, Write},
+    error::Error,
+    io::{self, IsTerminal as _, Write},
     time::Duration,
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use sgq_bench::{Experiment, report::Table, run::Results, summary::readable};
+use sgq_bench::{Experiment, experiment::FileError, output::Folder, report::Table, run::Results, summary::readable};
 
-/// Prints a result. A reader that has gone away (`sgq methods | head`) is no error; a full disk is.
+/// The most characters of a message.
+const LONGEST_MESSAGE: usize = 2_000;
+
+/// Prints a result for a person, or JSON. A reader that has gone away (`sgq methods | head`) is no error; a full disk is.
 pub fn say(text: &str) -> io::Result<()> {
+    print(&visible(text))
+}
+
+/// Prints data as they are, but to a terminal as a person can read them.
+pub fn say_data(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { say(text) } else { print(text) }
+}
+
+fn print(text: &str) -> io::Result<()> {
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let message = format!("cannot write the result to the standard output: {error}");
@@ -19,9 +32,73 @@ pub fn say(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints a message that is not a result.
+/// Says where a run's files are.
+pub fn say_written(folder: &Folder, more: &str) -> io::Result<()> {
+    let path = one_line(&folder.path().display().to_string());
+    say(&format!("\n  written to {path}: {}{more}", folder.written().join(" ")))
+}
+
+/// Prints a message that is not a result, in one line.
 pub fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    complain_in_lines(&one_line(&shortened(text)));
+}
+
+/// Prints a message that has lines of its own.
+pub fn complain_in_lines(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", visible(text));
+}
+
+/// Prints what went wrong, in one line, and below it the line of the file where it did.
+pub fn complain_of(error: &(dyn Error + 'static)) {
+    match error.downcast_ref::<FileError>() {
+        Some(it) if !it.excerpt.is_empty() => {
+            complain(&format!("error: {}", FileError { excerpt: String::new(), ..it.clone() }));
+            complain(&format!("  {} | {}", it.line, it.excerpt));
+        }
+        _ => complain(&format!("error: {error}")),
+    }
+}
+
+/// A text in which nothing steers the terminal: what does is written as JSON writes it, `\u001b`, so that JSON stays JSON.
+/// Lines and columns are ours, and stay.
+pub fn visible(text: &str) -> String {
+    escaped(text, |c| c == '\n' || c == '\t')
+}
+
+/// The same of a name, which has no lines.
+pub fn one_line(name: &str) -> String {
+    escaped(name, |_| false)
+}
+
+fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let steers = |c: char| {
+        // Control characters, line and paragraph separators, and what turns the direction of writing.
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if !steers(c) || keep(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        }
+    }
+    out
+}
+
+/// The beginning, which says what is wrong, and the end, which says what to do.
+fn shortened(text: &str) -> String {
+    const END: usize = LONGEST_MESSAGE / 4;
+    let count = text.chars().count();
+    if count <= LONGEST_MESSAGE {
+        return text.to_owned();
+    }
+    let beginning: String = text.chars().take(LONGEST_MESSAGE - END).collect();
+    let end: String = text.chars().skip(count - END).collect();
+    format!("{beginning} … {end}")
 }
 
 /// A progress bar over the trials of an experiment; none where nobody is watching.
@@ -29,7 +106,8 @@ pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBa
     let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
     let bar = bar(runs * experiment.trials, "{percent:>3}%  {seconds}", hidden);
     bar.set_prefix(format!(
-        "{name:<10} {} × {}",
+        "{:<10} {} × {}",
+        one_line(name),
         counted(experiment.methods.len() as u64, "method"),
         counted(experiment.trials, "trial")
     ));
@@ -39,14 +117,14 @@ pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBa
 /// A progress bar over the queries of one run, with room for a message; none where nobody is watching.
 pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
     let bar = bar(budget, "{pos} of {len} queries  {msg}  {seconds}", hidden);
-    bar.set_prefix(name.to_owned());
+    bar.set_prefix(one_line(name));
     bar
 }
 
 /// A progress bar over methods on problems; none where nobody is watching.
 pub fn cell_progress(name: &str, cells: u64, hidden: bool) -> ProgressBar {
     let bar = bar(cells, "{pos}/{len} methods on problems  {eta} left", hidden);
-    bar.set_prefix(name.to_owned());
+    bar.set_prefix(one_line(name));
     bar
 }
 
@@ -109,4 +187,32 @@ pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> Strin
         })
         .collect();
     text.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_the_terminal() {
+        assert_eq!(
+            visible("a\tb\n\u{1b}[31mred\r\u{7f}\u{9b}2J\u{202e}é ×"),
+            "a\tb\n\\u001b[31mred\\r\\u007f\\u009b2J\\u202eé ×"
+        );
+        assert_eq!(one_line("a\tb\nc"), "a\\tb\\nc");
+        // JSON that is printed is still JSON, and says the same.
+        let json = serde_json::json!({ "name": "\u{1b}[2J\u{9b}\n\u{202e}" });
+        let printed = visible(&serde_json::to_string_pretty(&json).unwrap());
+        assert!(!printed.contains(|c: char| c.is_control() && c != '\n'));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), json);
+    }
+
+    #[test]
+    fn a_message_has_a_length_that_is_read() {
+        assert_eq!(shortened("short"), "short");
+        let long = "é".repeat(1_000_000) + ": choose another --out";
+        let short = shortened(&long);
+        assert_eq!(short.chars().count(), LONGEST_MESSAGE + 3);
+        assert!(short.starts_with("éé") && short.ends_with("é: choose another --out"));
+    }
 }

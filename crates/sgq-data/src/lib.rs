@@ -21,6 +21,7 @@ pub use csv::TableError;
 pub use dataset::{Dataset, DatasetError, Scaling, Target};
 pub use encoding::{Encoding, Feature, Level, PredictError};
 pub use file::{InFile, ReadError};
+pub use names::first_few;
 
 /// The code in the docs is compiled and run with the other doctests.
 #[cfg(doctest)]

@@ -53,14 +53,18 @@ pub(crate) fn hint(wrong: &str, names: &[String]) -> String {
     }
 }
 
-/// Names one after the other; of very many only the first.
+/// Names in quotes, one after the other; of many only the first.
 pub(crate) fn listed(names: &[String]) -> String {
-    const MOST: usize = 40;
-    let mut list = names.iter().take(MOST).map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        list += &format!(" … and {} more", names.len() - MOST);
-    }
-    list
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    first_few(&quoted)
+}
+
+/// Texts one after the other, for a message that a person reads; of many only the first, and how many more there are.
+pub fn first_few<T: AsRef<str>>(texts: &[T]) -> String {
+    const MOST: usize = 12;
+    let first: Vec<&str> = texts.iter().take(MOST).map(AsRef::as_ref).collect();
+    let more = texts.len() - first.len();
+    first.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 #[cfg(test)]
@@ -77,7 +81,7 @@ mod tests {
         assert_eq!(hint("scool", &columns), r#"; did you mean "School"? (there are: "School", "score")"#);
         assert_eq!(hint("age", &columns), r#"; there are: "School", "score""#);
         let many: Vec<String> = (0..42).map(|k| format!("a column, number {k}")).collect();
-        assert!(hint("x", &many).ends_with("\"a column, number 39\" … and 2 more"));
+        assert!(hint("x", &many).ends_with("\"a column, number 11\" and 30 more"));
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl fmt::Display for Method {
     /// The name, the parts and the settings, in a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.part_names().join(" + "))?;
-        for setting in self.settings() {
+        for setting in self.all_settings() {
             if let Some(value) = setting.value {
                 write!(f, ", {} = {value}", setting.name)?;
             }

@@ -61,6 +61,20 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
     folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &notes, &cards))
 }
 
+/// The files that [`write()`] may write.
+pub fn files(experiment: &Experiment) -> Vec<String> {
+    let mut names = ["summary.csv", "overview.csv", "limit.csv", "report.html"].map(str::to_owned).to_vec();
+    let mut figures = vec!["distance".to_owned(), "share".to_owned()];
+    for tuning in [Tuned::Tuned, Tuned::Untuned].map(words) {
+        figures.push(format!("profile-{tuning}"));
+        let targets = experiment.targets.iter().filter(|target| shown(experiment, **target));
+        names.extend(targets.map(|target| format!("heat-{tuning}-{}.svg", readable(*target))));
+    }
+    figures.extend(experiment.problems.iter().map(|problem| format!("curves-{}", file_name(&problem.name))));
+    names.extend(figures.iter().flat_map(|figure| ["svg", "png"].map(|kind| format!("{figure}.{kind}"))));
+    names
+}
+
 fn words(tuning: Tuned) -> &'static str {
     match tuning {
         Tuned::Tuned => "tuned",

@@ -1,6 +1,9 @@
+use std::collections::BTreeSet;
+
 use sgq::Format;
 
 use super::*;
+use crate::output::Claim;
 
 fn options() -> Options {
     Options {
@@ -15,7 +18,6 @@ fn options() -> Options {
         naive_every: 1,
         seed: 3,
         storage: Storage::default(),
-        dump: None,
     }
 }
 
@@ -24,7 +26,7 @@ fn control(interrupt: &AtomicBool) -> Control<'_> {
 }
 
 fn measured(options: &Options) -> Measurement {
-    choose(options, &control(&AtomicBool::new(false))).unwrap()
+    choose(options, &control(&AtomicBool::new(false)), None).unwrap()
 }
 
 #[test]
@@ -58,6 +60,7 @@ fn a_wrong_search_is_found_out() {
     let interrupt = AtomicBool::new(false);
     let other = SurrogateEi::new(0.0).bonus_weight(0.0);
     let run = Run {
+        dump: None,
         options: &options,
         control: &control(&interrupt),
         problem: HashedQuadratics::new(options.users, options.dim, options.seed, &AtomicBool::new(false)).unwrap(),
@@ -78,7 +81,7 @@ fn an_interrupt_keeps_what_was_measured() {
         assert_eq!(stage, if answers.get() <= 1_000 { Stage::Sweep } else { Stage::Steps });
         interrupt.store(answers.get() == 1_010, Ordering::Relaxed);
     };
-    let it = choose(&options(), &Control { interrupt: &interrupt, on_answer: &on_answer }).unwrap();
+    let it = choose(&options(), &Control { interrupt: &interrupt, on_answer: &on_answer }, None).unwrap();
     assert_eq!((it.steps, it.ended_early, it.averaged_from_step), (10, Some(EndedEarly::Interrupted), 0));
     assert!(it.lazy_us_per_step.is_some() && it.agree == Some(true));
 }
@@ -111,7 +114,10 @@ fn what_makes_no_sense_is_refused_before_anything_is_computed() {
 #[test]
 fn the_table_is_dumped_with_each_point_once() {
     let place = tempfile::tempdir().unwrap();
-    measured(&Options { users: 5, steps: 2, dump: Some(place.path().join("t")), ..options() });
+    let small = Options { users: 5, steps: 2, ..options() };
+    let mut folder = Folder::open(&place.path().join("t"), Claim::new("bench choose", &()).writes(DUMP_FILES)).unwrap();
+    choose(&small, &control(&AtomicBool::new(false)), Some(&mut folder)).unwrap();
+    assert_eq!(folder.written().iter().collect::<BTreeSet<_>>(), DUMP_FILES.map(str::to_owned).iter().collect());
     let numbers = |name: &str| -> Vec<f64> {
         let bytes = std::fs::read(place.path().join("t").join(name)).unwrap();
         bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()

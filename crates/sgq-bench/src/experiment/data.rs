@@ -1,6 +1,9 @@
 //! Problems made of users' data.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sgq::problem::Loss;
 use sgq_data::{
@@ -57,7 +60,19 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
         None => vec![0.0; data.column_names.len()],
     };
     let problem = start_at(section, name, start, Arc::new(problem))?;
-    Ok(NamedProblem { card: Some(card), ..problem })
+    Ok(NamedProblem { card: Some(card), files: files(section)?, ..problem })
+}
+
+/// The data, and whose rows they are where another file says it.
+fn files(section: &Section<'_>) -> Result<Vec<PathBuf>, FileError> {
+    let mut files = vec![path(section)?];
+    if let Some(DeValue::Table(table)) = section.value("users").map(|value| value.get_ref()) {
+        let split = Section::new(section.source, section.name_of("users"), section.at.clone(), table);
+        if split.text("file")?.is_some() {
+            files.push(path(&split)?);
+        }
+    }
+    Ok(files)
 }
 
 fn read_loss(section: &Section<'_>) -> Result<Option<Loss>, FileError> {
@@ -133,7 +148,7 @@ fn read_libsvm(section: &Section<'_>, loss: Option<Loss>) -> Result<Dataset, Fil
     libsvm::read(path(section)?, &options).map_err(|error| section.complain("file", error))
 }
 
-fn path(section: &Section<'_>) -> Result<std::path::PathBuf, FileError> {
+fn path(section: &Section<'_>) -> Result<PathBuf, FileError> {
     let file = section.require("file", section.text("file")?)?;
     let folder = Path::new(section.source.file).parent().unwrap_or(Path::new(""));
     let path = folder.join(file);

@@ -8,6 +8,7 @@ use sgq::{
     problem::{DenseQuadratic, ProblemError, Quadratic},
     setting::Value,
 };
+use sgq_data::first_few;
 use toml::de::{DeTable, DeValue};
 
 use crate::output::file_name;
@@ -72,7 +73,7 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
     let named = |name: &str| tables.iter().any(|table| table.text("name").is_ok_and(|found| same(found, name)));
     if let Some(unknown) = only.iter().find(|name| !named(name)) {
         let names: Vec<&str> = tables.iter().filter_map(|table| table.text("name").ok().flatten()).collect();
-        let message = format!("the experiment has no problem {unknown:?}; there are: {}", names.join(", "));
+        let message = format!("the experiment has no problem {unknown:?}; there are: {}", first_few(&names));
         return Err(section.complain("problem", message));
     }
     // What is left out is not even read: its data may not be there.
@@ -287,7 +288,7 @@ pub(super) fn start_at(
             return Err(section.complain("costs", format!("a query costs {bad}: it must be positive and finite")));
         }
     }
-    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None, costs })
+    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None, costs, files: Vec::new() })
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.

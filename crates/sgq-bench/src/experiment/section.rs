@@ -2,6 +2,7 @@
 
 use std::{error::Error, fmt, ops::Range};
 
+use sgq_data::first_few;
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -179,7 +180,7 @@ pub fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Stri
         .filter(|(distance, ..)| *distance <= slips);
     match closest {
         Some((.., name)) => format!("; did you mean \"{name}\"?"),
-        None => format!("; there are: {}", names.join(", ")),
+        None => format!("; there are: {}", first_few(&names)),
     }
 }
 

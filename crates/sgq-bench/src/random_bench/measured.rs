@@ -103,6 +103,7 @@ impl Setting {
                 problem: Arc::new(problem),
                 card: None,
                 costs: None,
+                files: Vec::new(),
             },
             experiment: Experiment {
                 title: name.clone(),

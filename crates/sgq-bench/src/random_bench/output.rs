@@ -108,7 +108,10 @@ impl Report {
     }
 }
 
-/// Writes `problems.csv`, `curves.csv` and `summary.json`.
+/// The names of the files that are written.
+pub const FILES: [&str; 3] = ["problems.csv", "curves.csv", "summary.json"];
+
+/// Writes [`FILES`].
 pub fn write(folder: &mut Folder, options: &Options, outcome: &Outcome) -> Result<(), RandomBenchError> {
     folder.write("problems.csv", problems_csv(options, outcome))?;
     folder.write("curves.csv", curves_csv(outcome))?;

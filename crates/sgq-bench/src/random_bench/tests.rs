@@ -3,7 +3,10 @@ use std::sync::atomic::AtomicU64;
 use sgq::{Problem, Session, Settings, method, random::derive_seed, simulate::gap_curve};
 
 use super::*;
-use crate::{output::Folder, random_problem::Traits};
+use crate::{
+    output::{Claim, Folder},
+    random_problem::Traits,
+};
 
 fn options() -> Options {
     Options {
@@ -107,8 +110,11 @@ fn the_result_does_not_depend_on_the_threads_and_goes_on_after_an_interrupt() {
     assert_eq!((rest.kept, rest.unfinished), (4, 0));
     assert_eq!(rest.cells, whole.cells);
     // Other settings are other results.
-    let other = run(&Options { trials: 2, ..options }, &store, &AtomicBool::new(false), &|| {}).unwrap();
+    let other = run(&Options { trials: 2, ..options.clone() }, &store, &AtomicBool::new(false), &|| {}).unwrap();
     assert_eq!(other.kept, 0);
+    // And so is what other code measures.
+    let other = run(&options, &store.built_from("other sources"), &AtomicBool::new(false), &|| {}).unwrap();
+    assert_eq!((other.kept, other.cells), (0, whole.cells));
 }
 
 fn cell(index: u64, method: &str, tuning: Tuned, queries: [Option<u64>; 2], transient: Option<f64>) -> Measured {
@@ -187,7 +193,10 @@ fn the_summary_by_hand() {
 fn files_by_hand() {
     let (options, outcome) = by_hand();
     let place = tempfile::tempdir().unwrap();
-    write(&mut Folder::open(place.path()).unwrap(), &options, &outcome).unwrap();
+    let mut folder = Folder::open(place.path(), Claim::new("bench random", &()).writes(FILES)).unwrap();
+    write(&mut folder, &options, &outcome).unwrap();
+    folder.commit().unwrap();
+    assert_eq!(folder.written(), FILES);
     let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
     let csv = read("problems.csv");
     let lines: Vec<&str> = csv.lines().collect();

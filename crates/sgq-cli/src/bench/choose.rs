@@ -4,13 +4,15 @@ use std::{cell::OnceCell, error::Error, path::PathBuf};
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use serde::Serialize;
 use sgq::{
     Format, Storage,
     storage::{readable_bytes, readable_count},
 };
 use sgq_bench::{
     certify::short,
-    choose::{ChooseError, Control, EndedEarly, Measurement, Options, Stage, StepKind, choose},
+    choose::{ChooseError, Control, DUMP_FILES, EndedEarly, Measurement, Options, Stage, StepKind, choose},
+    output::{Claim, Folder},
 };
 
 use crate::{Outcome, experiments::interrupt_flag, terminal};
@@ -21,7 +23,7 @@ use crate::{Outcome, experiments::interrupt_flag, terminal};
 /// goes on with the lazy one's user, and it is an error if the naive one's was another. The users are quadratics that
 /// differ in curvature and in center, worked out whenever they are asked; that takes no memory, and is in none of the times.
 /// "Lazy" is what runs do by themselves: they scan small tables, and wherever searching does not pay.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(
     after_help = "Examples:\n  sgq bench choose --users 10000 --dim 100 --steps 2000\n  sgq bench choose --users \
                   1000000 --dim 1000 --table f32 --naive-every 100 --json\n\nA step is choosing a user and taking in its answer. Means \
@@ -58,31 +60,39 @@ pub struct Args {
     table: Table,
     /// Keep the table in a file in this folder [default: in memory, or where it does not fit a file in the temporary folder]
     #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
     table_folder: Option<PathBuf>,
     /// Decides who the users are: the same seed makes the same choices
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Also write the table as it is after the last step, and whom the next choice takes, for other programs to be compared with
     #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
     dump: Option<PathBuf>,
+    /// With --dump: replace another table, and files that sgq did not write
+    #[arg(long)]
+    #[serde(skip)]
+    force: bool,
     /// Print the measurement as JSON
     #[arg(long)]
+    #[serde(skip)]
     json: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
+    #[serde(skip)]
     quiet: bool,
 }
 
 /// Each step leaves a record, and the session a fingerprint of its answer.
 const MOST_STEPS: u64 = 10_000_000;
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum, Serialize)]
 enum Table {
     F64,
     F32,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum, Serialize)]
 enum Method {
     Sgq,
     SagaSgq,
@@ -111,7 +121,6 @@ impl Args {
                 Some(folder) => storage.in_folder(folder),
                 None => storage,
             },
-            dump: self.dump.clone(),
         })
     }
 
@@ -124,6 +133,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let options = args.options()?;
     options.check()?;
     let interrupt = interrupt_flag()?;
+    let claim = || Claim::new("bench choose", args).writes(DUMP_FILES).force(args.force);
+    let mut dump = args.dump.as_ref().map(|folder| Folder::open(folder, claim())).transpose()?;
     if args.talks() {
         terminal::say(&announcement(&options))?;
     }
@@ -139,7 +150,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             steps.get_or_init(begin).inc(1);
         }
     };
-    let measured = choose(&options, &Control { interrupt, on_answer: &on_answer });
+    let measured = choose(&options, &Control { interrupt, on_answer: &on_answer }, dump.as_mut());
     steps.get().unwrap_or(&sweep).abandon();
     let measured = match measured {
         Err(error @ ChooseError::Interrupted) => {

@@ -2,10 +2,11 @@
 
 use std::{error::Error, path::PathBuf};
 
+use serde::Serialize;
 use sgq_bench::{
     benchmark::Store,
     experiment::MAX_TRIALS,
-    output::Folder,
+    output::{Claim, Folder},
     random_bench::{self, MAX_PROBLEMS, Options, Report},
     random_problem::Limits,
 };
@@ -22,7 +23,7 @@ use crate::{
 /// hundred, well or badly conditioned, users alike or with opposite aims, of equal size or not, with squares, logistic
 /// and Poisson losses. Methods run with their default step size; the competitor has, at each target, the step that
 /// hindsight finds best. Everybody starts at zero, and gaps are parts of the gap there.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 #[command(
     after_help = "Examples:\n  sgq bench random --problems 100 --methods saga,iqn\n  sgq bench random --problems 20 \
                   --max-users 100 --max-dim 10 --trials 5 --json\n\nThe ratio is a method's queries over the competitor's, \
@@ -30,17 +31,20 @@ use crate::{
                   one more than the budget, and the mean is a lower bound (≥). \"alone\" counts the problems on which the \
                   method reaches the gap and the competitor does not.\n\nIt writes problems.csv (a row for each method \
                   on each problem), curves.csv and summary.json. Ctrl-C keeps what was finished in cells/, and the same \
-                  command goes on where it was; after a change in a method's code, delete its files there."
+                  command goes on where it was. A cell of other settings, or of other code, is measured again; the old \
+                  one stays, and can be deleted."
 )]
 pub struct Args {
     /// Random problems
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=MAX_PROBLEMS))]
+    #[serde(skip)]
     problems: u64,
     /// Decides what the problems are, and all randomness on them: the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// Methods to measure, each with its default step size; `sgq methods` lists them
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sgq,saga")]
+    #[serde(skip)]
     methods: Vec<String>,
     /// Tell the methods no L_i: those without a step size can learn them, such as frugal and practical-sgq
     #[arg(long)]
@@ -67,15 +71,23 @@ pub struct Args {
     max_dim: u64,
     /// Folder to write to
     #[arg(long, value_name = "DIR", default_value = "out/random")]
+    #[serde(skip)]
     out: PathBuf,
+    /// Replace the results of another run, and files that sgq did not write; other problems and methods need no force
+    #[arg(long)]
+    #[serde(skip)]
+    force: bool,
     /// Threads to use; the result does not depend on it [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[serde(skip)]
     threads: Option<u16>,
     /// Print everything that was measured as JSON
     #[arg(long)]
+    #[serde(skip)]
     json: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
+    #[serde(skip)]
     quiet: bool,
 }
 
@@ -100,7 +112,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     options.check()?;
     use_threads(args.threads)?;
     let interrupt = interrupt_flag()?;
-    let mut folder = Folder::open(&args.out)?;
+    let claim = Claim::new("bench random", args).writes(random_bench::FILES).force(args.force);
+    let mut folder = Folder::open(&args.out, claim)?;
     let store = Store::open(&args.out.join("cells"))?;
     let bar = terminal::cell_progress("random", options.cells(), args.quiet);
     let outcome = random_bench::run(&options, &store, interrupt, &|| bar.inc(1));
@@ -108,6 +121,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let outcome = outcome?;
     if !outcome.cells.is_empty() {
         random_bench::write(&mut folder, &options, &outcome)?;
+        folder.commit()?;
         if args.json {
             terminal::say(&serde_json::to_string_pretty(&Report::new(&options, &outcome))?)?;
         } else if !args.quiet {
@@ -134,6 +148,6 @@ fn print(options: &Options, outcome: &random_bench::Outcome, folder: &Folder) ->
         let all = outcome.cells.len();
         terminal::say(&format!("\n  {} of {all} methods on problems are from an earlier run", outcome.kept))?;
     }
-    terminal::say(&format!("\n  written to {}: {}", folder.path().display(), folder.written().join(" ")))?;
+    terminal::say_written(folder, "")?;
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use sgq::{
     Format, Method, SettingError, Storage,
     method::METHODS,
@@ -18,7 +19,7 @@ use thiserror::Error;
 use super::step::StepRule;
 
 /// Which column is what.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 pub struct DataOptions {
     /// The column that says whose row it is
     #[arg(long, value_name = "COLUMN")]
@@ -54,7 +55,7 @@ pub struct DataOptions {
 }
 
 /// How to ask.
-#[derive(clap::Args)]
+#[derive(clap::Args, Serialize)]
 pub struct MethodOptions {
     /// Any name that `sgq methods` lists [default: frugal; saga where more than 10,000 users are asked]
     #[arg(long, value_name = "NAME")]
@@ -80,6 +81,7 @@ pub struct MethodOptions {
     pub table: Option<TableFormat>,
     /// Keep the table in a file in this folder [default: in memory, or where it does not fit a file in the temporary folder]
     #[arg(long, value_name = "DIR")]
+    #[serde(skip)]
     pub table_folder: Option<PathBuf>,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -87,7 +89,7 @@ pub struct MethodOptions {
 }
 
 /// A setting of a method, and what it is to be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NewSetting {
     pub name: String,
     pub value: String,
@@ -114,7 +116,7 @@ impl NewSetting {
 }
 
 /// What is kept of each last gradient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[value(rename_all = "lower")]
 #[serde(rename_all = "lowercase")]
 pub enum TableFormat {

@@ -11,7 +11,7 @@ use super::{
     asking::Run,
     options::{ChosenLoss, TableFormat},
 };
-use crate::model::Model;
+use crate::{model::Model, terminal::one_line};
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
@@ -136,7 +136,12 @@ impl<'a> Report<'a> {
     /// The same for a person.
     pub fn text(&self, loss: &ChosenLoss) -> String {
         let Self { model, settings, queries, .. } = self;
-        let mut text = format!("\n  {} of {}, asked by {}\n\n", model.target, self.data, model.user);
+        let mut text = format!(
+            "\n  {} of {}, asked by {}\n\n",
+            one_line(&model.target),
+            one_line(&self.data),
+            one_line(&model.user)
+        );
         let mut line = |name: &str, value: &str| {
             let _ = writeln!(text, "  {name:<22}{value}");
         };
@@ -158,7 +163,7 @@ impl<'a> Report<'a> {
         let _ = writeln!(text, "\n  {:<22}{}", "queries billed", queries.billed);
         let _ = writeln!(text, "  {:<22}min {min}, median {median}, max {max}", "queries a user");
         let most: Vec<String> =
-            queries.most_asked.iter().map(|asked| format!("{} {}", asked.user, asked.queries)).collect();
+            queries.most_asked.iter().map(|asked| format!("{} {}", one_line(&asked.user), asked.queries)).collect();
         let _ = writeln!(text, "  {:<22}{}", "most asked", most.join(", "));
         if let Some(norm) = self.surrogate_gradient_norm {
             let _ = writeln!(text, "  {:<22}{}", "surrogate gradient", short(norm));
@@ -179,12 +184,13 @@ impl<'a> Report<'a> {
 
     fn write_coefficients(&self, text: &mut String) {
         let coefficients = &self.model.coefficients;
-        let widest = coefficients.iter().map(|coefficient| coefficient.name.chars().count()).max().unwrap_or(0);
+        let names = coefficients.iter().map(|coefficient| one_line(&coefficient.name)).collect::<Vec<_>>();
+        let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let first = widest.max("coefficient".len()) + 2;
         let _ = writeln!(text, "  {:<first$}{:>14}{:>14}", "coefficient", "original", "standardised");
-        for coefficient in coefficients {
+        for (name, coefficient) in names.iter().zip(coefficients) {
             let (original, standardised) = (short(coefficient.original), short(coefficient.standardised));
-            let _ = writeln!(text, "  {:<first$}{original:>14}{standardised:>14}", coefficient.name);
+            let _ = writeln!(text, "  {:<first$}{original:>14}{standardised:>14}", name);
         }
     }
 

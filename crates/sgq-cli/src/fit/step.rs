@@ -2,8 +2,11 @@
 
 use std::str::FromStr;
 
+use serde::Serialize;
+
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StepRule {
     Number(f64),
     Theory,

@@ -37,7 +37,7 @@ const LOGISTIC: [&str; 8] = ["fit", "patients.csv", "--user", "hospital", "--tar
 
 /// A fit of who died, with more options.
 fn fit(folder: &Path, more: &[&str]) -> Value {
-    let arguments = [&LOGISTIC[..], &["--json", "--quiet", "--out", "o"], more].concat();
+    let arguments = [&LOGISTIC[..], &["--json", "--quiet", "--force", "--out", "o"], more].concat();
     serde_json::from_str(&succeeds(folder, &arguments)).unwrap()
 }
 
@@ -68,6 +68,7 @@ fn least_squares_worked_by_hand() {
         let arguments =
             [&["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--budget", "4000", "--json"][..], more]
                 .concat();
+        let arguments = [&arguments[..], &["--force"]].concat();
         let model: Value = serde_json::from_str(&succeeds(place.path(), &arguments)).unwrap();
         assert_eq!(model["loss"], "squares");
         let found = numbers(&model, "original");
@@ -201,7 +202,7 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let days = ["fit", "patients.csv", "--user", "hospital", "--target", "days", "--features", "age,ward"];
+    let days = ["fit", "patients.csv", "--user", "hospital", "--target", "days", "--features", "age,ward", "--force"];
     let told = succeeds(
         place.path(),
         &[&days[..], &["--target-gap", "0.05", "--method", "saga", "--step-size", "theory"]].concat(),
@@ -229,7 +230,7 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     assert!(told.contains("No step was taken: saga asks all 7 users first. Give a --budget above 7"), "{told}");
     let rows: String = (0..10_001).map(|k| format!("{k},{},{}\n", k % 7, k % 11)).collect();
     fs::write(place.path().join("many.csv"), format!("who,x,y\n{rows}")).unwrap();
-    let many = ["fit", "many.csv", "--user", "who", "--target", "y"];
+    let many = ["fit", "many.csv", "--user", "who", "--target", "y", "--force"];
     for (budget, method) in [("40", "frugal"), ("10001", "saga")] {
         let told = succeeds(place.path(), &[&many[..], &["--budget", budget]].concat());
         assert!(told.contains(&format!("method                {method}")), "{budget}: {told}");
@@ -334,7 +335,7 @@ fn mistakes_are_named_and_nothing_is_written() {
 fn settings_of_methods_can_be_changed() {
     let place = folder_with("patients.csv", &patients());
     let run = |more: &[&str]| -> serde_json::Value {
-        let output = succeeds(place.path(), &[&LOGISTIC[..], &["--json", "--budget", "300"], more].concat());
+        let output = succeeds(place.path(), &[&LOGISTIC[..], &["--json", "--budget", "300", "--force"], more].concat());
         serde_json::from_str(&output).unwrap()
     };
     let plain = run(&["--method", "sgq"]);
@@ -362,6 +363,7 @@ fn tables_of_every_format_fit_the_same() {
     fs::write(place.path().join("rows.csv"), lines.collect::<String>()).unwrap();
     let common =
         ["fit", "rows.csv", "--user", "row", "--target", "died", "--exclude", "days", "--method", "saga", "--json"];
+    let common = [&common[..], &["--force"]].concat();
     let run = |more: &[&str]| {
         let output = sgq(place.path(), &[&common[..], more].concat());
         assert!(output.status.success(), "{more:?}: {}", text(&output.stderr));

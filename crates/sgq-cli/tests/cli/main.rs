@@ -8,8 +8,10 @@ mod benchmark;
 mod certify;
 mod early_ends;
 mod fit;
+mod overwriting;
 mod random;
 mod reproduce;
+mod terminal;
 
 use std::{
     fs,
@@ -72,7 +74,8 @@ fn every_experiment_in_the_repository_runs() {
         if file.ends_with("grouped.toml") || file.ends_with("ablation.toml") {
             continue;
         }
-        succeeds(place.path(), &["run", file.to_str().unwrap(), "--trials", "2", "--queries", "30", "--out", "quick"]);
+        let out = format!("quick-{count}");
+        succeeds(place.path(), &["run", file.to_str().unwrap(), "--trials", "2", "--queries", "30", "--out", &out]);
         count += 1;
     }
     assert!(count >= 2);
@@ -230,7 +233,8 @@ fn methods_are_listed() {
 fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
     let place = folder_with("x.toml", GOOD);
     for (trials, seed) in [("5", "1"), ("2", "2")] {
-        succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--trials", trials, "--seed", seed]);
+        let run = ["run", "x.toml", "--trace", "--out", "o", "--force", "--trials", trials, "--seed", seed];
+        succeeds(place.path(), &run);
     }
     let count = || fs::read_dir(place.path().join("o/trace")).unwrap().count();
     assert_eq!(count(), 2);
@@ -238,7 +242,7 @@ fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
     for name in ["B-1.jsonl", "A-x.jsonl", "A-1.txt"] {
         fs::write(place.path().join("o/trace").join(name), "").unwrap();
     }
-    succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--trials", "1"]);
+    succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o", "--force", "--trials", "1"]);
     assert_eq!(count(), 4);
 }
 

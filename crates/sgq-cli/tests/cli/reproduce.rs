@@ -100,7 +100,7 @@ fn threads_and_time_do_not_change_a_byte() {
         assert!(one == eight, "{name:?} depends on the number of threads");
         files += 1;
     }
-    assert_eq!(files, 8);
+    assert_eq!(files, 9);
     succeeds(place.path(), &["reproduce", "fig1", "--out", "other", "--trials", "70"]);
     assert_ne!(read(place.path().join("other/fig1.csv")), read(place.path().join("1/fig1.csv")));
     assert!(!place.path().join("other/fig2.csv").exists());

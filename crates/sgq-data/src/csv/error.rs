@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::TableError;
 use crate::{
     ReadError,
-    names::{hint, listed},
+    names::{first_few, hint, listed},
 };
 
 /// Why a CSV file did not become a dataset.
@@ -72,5 +72,5 @@ impl From<ReadError> for CsvError {
 
 /// `"age": 3, "income": 12`.
 fn counted(columns: &[(String, usize)]) -> String {
-    columns.iter().map(|(name, count)| format!("{name:?}: {count}")).collect::<Vec<_>>().join(", ")
+    first_few(&columns.iter().map(|(name, count)| format!("{name:?}: {count}")).collect::<Vec<_>>())
 }
