@@ -3,7 +3,7 @@ The compiled half of the package `sgq`, which has all of it under better names.
 """
 
 from _typeshed import SupportsGetItem
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
@@ -151,7 +151,7 @@ class Session:
     One run of one method: `ask` whom to query, `tell` what they answered.
 
     method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
-    keywords (`p=0.3`).
+    keywords (`p=0.3`). Without one it is frugal, which has no step size and nothing to tune; saga for more than 10,000 users.
     x0: where to start. users: how many there are.
     problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
     answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
@@ -164,9 +164,11 @@ class Session:
     seed: of all randomness. The same seed gives the same bytes.
     table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
     row a user), and a folder for a file to keep them in.
+    answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
+    They are taken in without being billed; the budget is for what is asked from here on.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str = "sgq", *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Iterable[tuple[int, ArrayLike, ArrayLike]] | None = None, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
@@ -187,6 +189,15 @@ class Session:
     def diagnostic(self, /) -> int:
         """
         Gradients that were looked at without being billed, by a method that is only a yardstick.
+        """
+    @property
+    def earlier(self, /) -> int:
+        """
+        Answers of an earlier run that were taken in without being billed.
+        """
+    def extend(self, /, queries: SupportsIndex) -> None:
+        """
+        Raises the budget by that many queries: a run that had spent it goes on.
         """
     @classmethod
     def from_state_dict(cls, /, state: State, problem: Problem | None = None) -> Session:

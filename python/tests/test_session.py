@@ -166,7 +166,7 @@ def test_tickets_belong_to_their_session():
         ({"x0": [[1.0]]}, ValueError, "one dimension"),
         ({"smoothness": [1.0, 2.0]}, ValueError, "smoothness"),
         ({"smoothness": None}, ValueError, "smoothness"),
-        ({"smoothness": None, "step_size": "auto"}, ValueError, "give smoothness"),
+        ({"smoothness": None, "step_size": "auto"}, ValueError, "users' smoothness"),
         ({"step_size": "fast"}, ValueError, "auto"),
         ({"step_size": -1.0}, ValueError, "positive"),
         ({"step_size": [1.0]}, TypeError, "it must be a number"),
@@ -219,3 +219,51 @@ def test_questions_travel():
     assert session.queries == 1
     with pytest.raises(TypeError, match="give back the ticket"):
         session.tell("ticket", [1.0, 2.0])
+
+
+def test_without_a_method_it_is_frugal():
+    assert sgq.Session(x0=[5.0], users=4).method == "frugal"
+    # With so many users a look at everybody with each query takes long, unless few of them are asked.
+    assert sgq.Session(x0=[5.0], users=10_001, smoothness=1.0).method == "saga"
+    assert sgq.Session(x0=[5.0], users=10_001, budget=100).method == "frugal"
+    with pytest.raises(ValueError, match="has no step size: name a method"):
+        sgq.Session(x0=[5.0], users=4, step_size=0.1)
+
+
+def answered(session, queries):
+    """Who was asked where, and the answers: gradients of (x - user)²."""
+    answers = []
+    while len(answers) < queries:
+        query = session.ask()
+        gradient = 2.0 * (query.point - query.user)
+        answers.append((query.user, query.point.copy(), gradient))
+        session.tell(query.ticket, gradient)
+    return answers
+
+
+@pytest.mark.parametrize("method", ["frugal", "saga", "sgq", "svrg"])
+def test_answers_of_an_earlier_run_are_taken_in_and_not_billed(method):
+    settings = dict(x0=[5.0], users=3, smoothness=2.0, seed=3)
+    whole = sgq.Session(method, **settings)
+    paid = answered(whole, 20)
+    later = sgq.Session(method, **settings, answers=paid, budget=7)
+    assert (later.queries, later.earlier) == (0, 20)
+    for one, other in zip(answered(later, 7), answered(whole, 7)):
+        assert (one[0], one[1].tobytes()) == (other[0], other[1].tobytes())
+    assert later.stop_reason == "budget" and later.queries == 7
+    # A budget that is spent can be raised.
+    later.extend(2)
+    assert answered(later, 2)[1][0] == answered(whole, 2)[1][0]
+
+
+def test_another_method_takes_over():
+    settings = dict(x0=[5.0], users=3, smoothness=2.0)
+    paid = answered(sgq.Session("sgd", **settings), 9)
+    session = sgq.Session("frugal", **settings, answers=paid)
+    answered(session, 9)
+    assert abs(session.point[0] - 1.0) < 1e-6
+    for wrong, message in [((3, [0.0], [0.0]), "only 3"), ((0, [0.0], [np.nan]), "finite"), ((0, [0.0, 1.0], [0.0]), "1 finite")]:
+        with pytest.raises(ValueError, match=rf"answer 9 .*{message}"):
+            sgq.Session("frugal", **settings, answers=[*paid, wrong])
+    with pytest.raises(TypeError, match="a triple"):
+        sgq.Session("frugal", **settings, answers=[7])

@@ -16,6 +16,14 @@ pub const MAX_BUDGET: u64 = 10_000_000;
 /// The most trials an experiment may have.
 pub const MAX_TRIALS: u64 = 1_000_000;
 
+/// The step-size rules: how each is written in a file, and what it does.
+pub const STEP_SIZES: &[(&str, &str)] = &[
+    ("0.015", "the same at every step"),
+    ("{ initial = 0.1, rate = 0.01 }", "initial / (1 + rate·t) after t steps"),
+    ("{ pieces = [[0, 0.1], [100, 0.01]] }", "from step 0 on 0.1, from step 100 on 0.01"),
+    ("\"theory\"", "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)"),
+];
+
 /// The paper's experiments: what each is called here, its file, and the text of it.
 pub const PAPER: &[(&str, &str, &str)] = &[
     ("fig1", "experiments/paper-fig1.toml", include_str!("../../../experiments/paper-fig1.toml")),

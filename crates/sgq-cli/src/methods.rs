@@ -3,13 +3,8 @@
 use std::{error::Error, fmt::Write as _};
 
 use serde_json::json;
-use sgq::{
-    belief::BELIEFS,
-    choice::CHOICES,
-    method::{METHODS, STEP_SIZES},
-    setting::SettingValue,
-    update::UPDATES,
-};
+use sgq::{belief::BELIEFS, choice::CHOICES, method::METHODS, setting::SettingValue, update::UPDATES};
+use sgq_bench::experiment::STEP_SIZES;
 
 use crate::{Outcome, terminal};
 
@@ -80,8 +75,8 @@ fn text() -> String {
         }
     }
     text.push_str("\nStep sizes (step_size = …)\n");
-    for rule in STEP_SIZES {
-        let _ = writeln!(text, "  {:<38}{}", rule.name, rule.summary);
+    for (rule, summary) in STEP_SIZES {
+        let _ = writeln!(text, "  {rule:<38}{summary}");
     }
     text
 }
@@ -107,7 +102,7 @@ fn list() -> serde_json::Value {
             "settings": method.settings(),
         })
     });
-    let step_sizes = STEP_SIZES.iter().map(|rule| json!({ "name": rule.name, "summary": rule.summary }));
+    let step_sizes = STEP_SIZES.iter().map(|(name, summary)| json!({ "name": name, "summary": summary }));
     let mut list = json!({
         "methods": methods.collect::<Vec<_>>(),
         "step_sizes": step_sizes.collect::<Vec<_>>(),

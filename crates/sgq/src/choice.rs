@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::{
     Belief, Needs, Part, Problem, Random, Setting, SettingError, Smoothness,
-    method::{AnyChoice, PartEntry},
+    method::{AnyChoice, PartEntry, parts},
     theory::Theorem,
 };
 
@@ -260,61 +260,24 @@ pub enum ChoiceError {
 }
 
 /// The built-in choices, for methods that are put together at run time.
-pub const CHOICES: &[PartEntry<AnyChoice>] = &[
-    PartEntry {
-        name: "informative",
-        summary: "those who were not asked, the larger the sooner; then the one whose answer is the most out of place",
-        make: || AnyChoice::by_model(Informative::new()),
-    },
-    PartEntry {
-        name: "uniform",
-        summary: "every user equally likely, each time anew",
-        make: || AnyChoice::by_any(Uniform),
-    },
-    PartEntry {
-        name: "shuffled",
-        summary: "every user once in random order, then again (without replacement)",
-        make: || AnyChoice::by_any(Shuffled::new()),
-    },
-    PartEntry { name: "cyclic", summary: "every user in turn", make: || AnyChoice::by_any(Cyclic::new()) },
-    PartEntry {
-        name: "by-smoothness",
-        summary: "in proportion to L_i; each answer counts 1/(n p_i)",
-        make: || AnyChoice::by_any(BySmoothness),
-    },
-    PartEntry {
-        name: "by-norm",
-        summary: "in proportion to the norms of last gradients, mixed with uniform; each answer counts 1/(n p_i)",
-        make: || AnyChoice::by_any(ByNorm::new(0.5)),
-    },
-    PartEntry {
-        name: "balanced",
-        summary: "every user once an epoch, in an order in which the last epoch's gradients balance",
-        make: || AnyChoice::by_any(Balanced::new()),
-    },
-    PartEntry {
-        name: "projection",
-        summary: "argmax of the last gradient's projection on the global direction plus a confidence bound",
-        make: || AnyChoice::by_table(Projection::new()),
-    },
-    PartEntry {
-        name: "power-of-choice",
-        summary: "the largest loss among a few users at random (simulation only)",
-        make: || AnyChoice::by_any(PowerOfChoice::new(None)),
-    },
-    PartEntry {
-        name: "oort",
-        summary: "the largest last loss plus a bonus for staleness (simulation only)",
-        make: || AnyChoice::by_any(Oort::new()),
-    },
-    PartEntry {
-        name: "oracle-ei",
-        summary: "argmax of the expected improvement, with everybody's true gradients (simulation only)",
-        make: || AnyChoice::by_any(OracleEi::new()),
-    },
-    PartEntry {
-        name: "surrogate-ei",
-        summary: "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients",
-        make: || AnyChoice::by_table(SurrogateEi::new(0.3)),
-    },
-];
+pub const CHOICES: &[PartEntry<AnyChoice>] = parts! { AnyChoice:
+    "informative", by_model(Informative::new()):
+        "those who were not asked, the larger the sooner; then the one whose answer is the most out of place";
+    "uniform", by_any(Uniform): "every user equally likely, each time anew";
+    "shuffled", by_any(Shuffled::new()): "every user once in random order, then again (without replacement)";
+    "cyclic", by_any(Cyclic::new()): "every user in turn";
+    "by-smoothness", by_any(BySmoothness): "in proportion to L_i; each answer counts 1/(n p_i)";
+    "by-norm", by_any(ByNorm::new(0.5)):
+        "in proportion to the norms of last gradients, mixed with uniform; each answer counts 1/(n p_i)";
+    "balanced", by_any(Balanced::new()):
+        "every user once an epoch, in an order in which the last epoch's gradients balance";
+    "projection", by_table(Projection::new()):
+        "argmax of the last gradient's projection on the global direction plus a confidence bound";
+    "power-of-choice", by_any(PowerOfChoice::new(None)):
+        "the largest loss among a few users at random (simulation only)";
+    "oort", by_any(Oort::new()): "the largest last loss plus a bonus for staleness (simulation only)";
+    "oracle-ei", by_any(OracleEi::new()):
+        "argmax of the expected improvement, with everybody's true gradients (simulation only)";
+    "surrogate-ei", by_table(SurrogateEi::new(0.3)):
+        "argmax of the surrogate improvement plus the bonus of Lemma 2, over the last gradients";
+};

@@ -65,12 +65,19 @@ pub struct LinearSaga<'p> {
 /// What a step reads of a user, side by side.
 #[derive(Clone, Copy, Debug)]
 struct User {
-    /// Where its row is among the numbers of all rows.
+    /// Where its row is among the numbers of all rows, and how many it has: columns are numbered in four bytes.
     start: usize,
-    end: usize,
+    length: u32,
+    asked: u32,
     target: f64,
     /// The slope at its last answer.
     slope: f64,
+}
+
+impl User {
+    fn row(&self) -> Range<usize> {
+        self.start..self.start + self.length as usize
+    }
 }
 
 /// The running mean gathers rounding errors: after this many epochs it is computed afresh.
@@ -102,7 +109,7 @@ impl<'p> LinearSaga<'p> {
                 Rows::Sparse { starts, .. } => (starts[row], starts[row + 1]),
             };
             let slope = problem.loss().slope(rows.dot(row, start), *target);
-            User { start: start_of_row, end, target: *target, slope }
+            User { start: start_of_row, length: (end - start_of_row) as u32, asked: 1, target: *target, slope }
         };
         let mut random = Random::new(seed, "choice");
         let mut saga = Self {
@@ -163,7 +170,8 @@ impl<'p> LinearSaga<'p> {
             let user = std::mem::replace(next, random.index(users.len()));
             fetch(values, &columns, &users[*next]);
             let user = &mut users[user];
-            let row = user.start..user.end;
+            user.asked = user.asked.saturating_add(1);
+            let row = user.row();
             let values = &values[row.clone()];
             // Two sums, so that an addition need not wait for the one before.
             let mut sums = [0.0; 2];
@@ -207,6 +215,11 @@ impl<'p> LinearSaga<'p> {
         self.users.len() as u64 + self.steps
     }
 
+    /// The same user by user, as a session's [meter](crate::Meter::billed_per_user) counts them.
+    pub fn billed_per_user(&self) -> Vec<u64> {
+        self.users.iter().map(|user| u64::from(user.asked)).collect()
+    }
+
     /// Steps taken so far.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -216,7 +229,7 @@ impl<'p> LinearSaga<'p> {
 /// Reads the ends of a row a step before it is needed: by then they have come from the memory.
 #[inline(always)]
 fn fetch<C: Iterator<Item = usize>>(values: &[f64], columns: impl Fn(Range<usize>) -> C, user: &User) {
-    let row = user.start..user.end;
+    let row = user.row();
     let ends = values[row.clone()].first().zip(values[row.clone()].last());
     black_box((ends.map(|(first, last)| first + last), columns(row).next()));
 }

@@ -4,7 +4,7 @@ mod by_name;
 mod list;
 mod parts;
 
-use std::fmt;
+use std::{any::Any, fmt};
 
 use crate::{
     Belief, Choice, DefaultStep, LastGradient, SettingError, Settings, SettingsError, Update,
@@ -12,7 +12,8 @@ use crate::{
     setting::{SettingValue, Value},
     step_size::Known,
 };
-pub use by_name::{AnyBelief, AnyChoice, AnyUpdate, ComposeError, MethodEntry, PartEntry, STEP_SIZES, StepSizeEntry};
+pub(crate) use by_name::parts;
+pub use by_name::{AnyBelief, AnyChoice, AnyUpdate, ComposeError, MethodEntry, PartEntry};
 pub use list::*;
 pub(crate) use parts::{Parts, Scenery, Taken};
 
@@ -145,42 +146,47 @@ impl Method {
 
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
-        self.parts.default_step().is_some()
+        self.parts.facts().default_step.is_some()
     }
 
     /// The step size where nobody gives one, and where it comes from; `None` where the method goes its own way, or the
     /// settings do not say how smooth users are.
     pub fn default_step(&self, settings: &Settings) -> Result<Option<DefaultStep>, SettingsError> {
-        let Some((default, smoothness)) = self.parts.default_step().zip(settings.known_smoothness()?) else {
-            return Ok(None);
-        };
-        Ok(Some(default(&Known::new(&smoothness, settings.pl_constant, self.parts.order()))))
+        let facts = self.parts.facts();
+        let known = facts.default_step.zip(settings.known_smoothness()?);
+        Ok(known.map(|(default, smoothness)| default(&Known::new(&smoothness, settings.pl_constant, facts.order))))
     }
 
     /// Whether two runs with different seeds are the same run.
     pub fn is_deterministic(&self) -> bool {
-        self.parts.order().is_fixed() && !self.parts.needs().chance
+        let facts = self.parts.facts();
+        facts.order.is_fixed() && !facts.needs.chance
     }
 
     /// Whether the method sees more than any real run could, and so is only a yardstick.
     pub fn needs_oracle(&self) -> bool {
-        let needs = self.parts.needs();
+        let needs = self.parts.facts().needs;
         needs.oracle || needs.hessians
     }
 
     /// What the method sees without paying for it, in words.
     pub fn sees_more(&self) -> Option<&'static str> {
-        self.parts.needs().unpaid()
+        self.parts.facts().needs.unpaid()
+    }
+
+    fn believes<B: Belief>(&self) -> bool {
+        let belief: &dyn Any = self.parts.belief();
+        belief.is::<B>()
     }
 
     /// Whether a table of everybody's last gradient is kept.
     pub fn keeps_table(&self) -> bool {
-        self.parts.belief().is::<LastGradient>()
+        self.believes::<LastGradient>()
     }
 
     /// How the method holds curvature where there are so many parameters; `None` where it has no model of the users.
     pub fn curvature(&self, dim: usize) -> Option<Curvature> {
-        self.parts.belief().is::<Model>().then(|| Model::plan(dim))
+        self.believes::<Model>().then(|| Model::plan(dim))
     }
 }
 

@@ -5,7 +5,7 @@ mod open;
 mod snapshot;
 mod stop;
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -157,7 +157,7 @@ struct Pending {
 
 impl<'s> Session<'s> {
     fn from_parts(parts: Box<dyn Parts>, state: State, sight: Sight<'s>) -> Self {
-        let (dim, needs) = (state.point.len(), parts.needs());
+        let (dim, needs) = (state.point.len(), parts.facts().needs);
         let looks = if needs.oracle { state.users() * dim } else { 0 };
         let hessian = if needs.hessians { dim * dim } else { 0 };
         Self {
@@ -218,12 +218,12 @@ impl<'s> Session<'s> {
     /// The first user of a sweep from this one on: anybody where the update wants everybody, else whoever was not asked.
     fn next_of_sweep(&self, from: usize) -> Option<usize> {
         let everybody = self.parts.wants() == Wants::Everybody;
-        (from..self.state.users()).find(|user| everybody || !self.parts.is_asked(*user))
+        (from..self.state.users()).find(|user| everybody || !self.parts.belief().is_asked(*user))
     }
 
     fn choose(&mut self) -> Result<Chosen, ChoiceError> {
         let state = &mut self.state;
-        let (users, needs) = (state.users(), self.parts.needs());
+        let (users, needs) = (state.users(), self.parts.facts().needs);
         let mut all_gradients = None;
         if let (true, Some(oracle)) = (needs.oracle, self.sight.oracle()) {
             state.meter.look_at_all(oracle, &state.point, &mut self.all_gradients);
@@ -274,7 +274,7 @@ impl<'s> Session<'s> {
             return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
         // An answer at another point is for the update alone.
-        if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.check(user, point, gradient) }
+        if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.belief().check(user, point, gradient) }
     }
 
     /// Takes in the answer to the open question.
@@ -305,7 +305,7 @@ impl<'s> Session<'s> {
         for_update: bool,
     ) -> bool {
         let state = &mut self.state;
-        let (user, needs) = (chosen.user, self.parts.needs());
+        let (user, needs) = (chosen.user, self.parts.facts().needs);
         state.answers.push(fingerprint(gradient));
         let mut reply = Reply { user, point, gradient, purpose, loss: None, hessian: None };
         if let Some(problem) = self.sight.problem() {
@@ -359,7 +359,7 @@ impl<'s> Session<'s> {
         state.stop_rules.reason(
             state.meter.billed(),
             || if moved { self.sight.gap(&state.point) } else { None },
-            self.parts.surrogate_gradient(),
+            self.parts.belief().surrogate_gradient(),
         )
     }
 
@@ -390,7 +390,7 @@ impl<'s> Session<'s> {
 
     /// The theorem that bounds the step size of this method, where there is one.
     pub fn theorem(&self) -> Option<Theorem> {
-        self.parts.theorem()
+        self.parts.facts().theorem
     }
 
     /// The counts, user by user, billed and diagnostic.
@@ -407,13 +407,14 @@ impl<'s> Session<'s> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn belief<B: Belief>(&self) -> Option<&B> {
-        self.parts.belief().downcast_ref()
+        let belief: &dyn Any = self.parts.belief();
+        belief.downcast_ref()
     }
 
     /// `‖ḡ‖`, the norm of the belief's estimate of `∇f`, once it has one. It is made of answers that were paid for, so a real
     /// run can watch it.
     pub fn surrogate_gradient_norm(&self) -> Option<f64> {
-        self.parts.surrogate_gradient().map(kernel::norm)
+        self.parts.belief().surrogate_gradient().map(kernel::norm)
     }
 
     /// Why the run stopped; `None` while it goes on.

@@ -62,14 +62,15 @@ impl<'a> Setting<'a> {
 
     /// Changes it; a value of another kind, or out of range, is refused and changes nothing.
     pub fn set(&mut self, value: Value) -> Result<(), SettingError> {
-        self.range.check(self.name, value)?;
+        let in_range = self.range.check(self.name, value);
         match (&mut self.place, value) {
             (Place::Switch(it), Value::Switch(on)) => **it = on,
-            (Place::Count(it), Value::Count(count)) => **it = Some(usize::try_from(count).unwrap_or(usize::MAX)),
-            (Place::Number(it), Value::Number(number)) => **it = number,
-            (Place::Number(it), Value::Count(count)) => **it = count as f64,
-            (Place::OptionalNumber(it), Value::Number(number)) => **it = Some(number),
-            (Place::OptionalNumber(it), Value::Count(count)) => **it = Some(count as f64),
+            (Place::Count(it), Value::Count(count)) => {
+                in_range?;
+                **it = Some(usize::try_from(count).unwrap_or(usize::MAX));
+            }
+            (Place::Number(it), Value::Number(_) | Value::Count(_)) => **it = in_range?,
+            (Place::OptionalNumber(it), Value::Number(_) | Value::Count(_)) => **it = Some(in_range?),
             _ => {
                 let expected = self.expected();
                 return Err(SettingError::Kind { name: self.name, value: value.to_string(), expected });
@@ -89,7 +90,7 @@ impl<'a> Setting<'a> {
 
     /// Refuses a value out of range, which a constructor may have been given.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
-        self.get().map_or(Ok(()), |value| self.range.check(self.name, value))
+        self.get().map_or(Ok(()), |value| self.range.check(self.name, value).map(drop))
     }
 }
 
@@ -112,15 +113,16 @@ impl Range {
         Self { low, low_included: false, high }
     }
 
-    fn check(&self, name: &'static str, value: Value) -> Result<(), SettingError> {
+    /// The value as a number, where it is in range; a switch is 0 or 1.
+    fn check(&self, name: &'static str, value: Value) -> Result<f64, SettingError> {
         let number = match value {
-            Value::Switch(_) => return Ok(()),
+            Value::Switch(on) => f64::from(u8::from(on)),
             Value::Count(count) => count as f64,
             Value::Number(number) => number,
         };
         let high_enough = number > self.low || (self.low_included && number == self.low);
         if high_enough && number <= self.high && number.is_finite() {
-            return Ok(());
+            return Ok(number);
         }
         Err(SettingError::Range { name, value: number, range: *self })
     }
@@ -228,5 +230,5 @@ impl SettingError {
 }
 
 fn known_words(known: &[&str]) -> String {
-    if known.is_empty() { "it has none".into() } else { format!("it has {}", known.join(", ")) }
+    if known.is_empty() { "it has no settings".into() } else { format!("it has {}", known.join(", ")) }
 }

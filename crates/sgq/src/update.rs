@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Belief, DefaultStep, LastGradient, Needs, Order, Part, Random, Reply, Setting, SettingError, Smoothness, kernel,
-    method::{AnyUpdate, PartEntry},
+    method::{AnyUpdate, PartEntry, parts},
     step_size::Known,
     theory::Theorem,
 };
@@ -159,67 +159,23 @@ fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, size: f64, ke
 }
 
 /// The built-in updates, for methods that are put together at run time.
-pub const UPDATES: &[PartEntry<AnyUpdate>] = &[
-    PartEntry { name: "sgd", summary: "x −= α ∇f_i(x)", make: || AnyUpdate::by_any(Sgd) },
-    PartEntry {
-        name: "best-step",
-        summary: "as sgd, with the α at which the expected improvement is largest; no step size",
-        make: || AnyUpdate::by_table(BestStep::new()),
-    },
-    PartEntry {
-        name: "saga",
-        summary: "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)",
-        make: || AnyUpdate::by_table(Saga),
-    },
-    PartEntry {
-        name: "aggregated",
-        summary: "x −= α · mean of all last gradients",
-        make: || AnyUpdate::by_table(Aggregated),
-    },
-    PartEntry {
-        name: "doubly-aggregated",
-        summary: "x = mean of the last gradients' points − α · mean of all last gradients",
-        make: || AnyUpdate::by_table(DoublyAggregated::new()),
-    },
-    PartEntry {
-        name: "svrg",
-        summary: "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)",
-        make: || AnyUpdate::by_any(Svrg::new(None)),
-    },
-    PartEntry {
-        name: "loopless",
-        summary: "as svrg, with snapshots at random times",
-        make: || AnyUpdate::by_any(Loopless::new(None)),
-    },
-    PartEntry { name: "katyusha", summary: "svrg with momentum", make: || AnyUpdate::by_any(Katyusha::new(None, 0.5)) },
-    PartEntry {
-        name: "recursive",
-        summary: "v += ∇f_i(x) − ∇f_i(last x), x −= α v: two queries a step",
-        make: || AnyUpdate::by_any(Recursive::new(None)),
-    },
-    PartEntry {
-        name: "quasi-newton",
-        summary: "minimises the sum of quadratics whose curvatures are learned by BFGS",
-        make: || AnyUpdate::by_table(QuasiNewton::new()),
-    },
-    PartEntry {
-        name: "to-minimiser",
-        summary: "goes where a model of all users is smallest; no step size",
-        make: || AnyUpdate::by_model(ToMinimiser::new()),
-    },
-    PartEntry {
-        name: "curvature-aided",
-        summary: "x −= α · mean of all last gradients carried to x by their Hessians (simulation only)",
-        make: || AnyUpdate::by_any(CurvatureAided::new()),
-    },
-    PartEntry {
-        name: "full",
-        summary: "x −= α ∇f(x): everybody is asked for each step, whatever the choice",
-        make: || AnyUpdate::by_any(FullGradient::new()),
-    },
-    PartEntry {
-        name: "l-bfgs",
-        summary: "quasi-Newton steps on full gradients, whatever the choice",
-        make: || AnyUpdate::by_any(Lbfgs::new()),
-    },
-];
+pub const UPDATES: &[PartEntry<AnyUpdate>] = parts! { AnyUpdate:
+    "sgd", by_any(Sgd): "x −= α ∇f_i(x)";
+    "best-step", by_table(BestStep::new()):
+        "as sgd, with the α at which the expected improvement is largest; no step size";
+    "saga", by_table(Saga): "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)";
+    "aggregated", by_table(Aggregated): "x −= α · mean of all last gradients";
+    "doubly-aggregated", by_table(DoublyAggregated::new()):
+        "x = mean of the last gradients' points − α · mean of all last gradients";
+    "svrg", by_any(Svrg::new(None)): "x −= α (∇f_i(x) − snapshot gradient of i + full snapshot gradient)";
+    "loopless", by_any(Loopless::new(None)): "as svrg, with snapshots at random times";
+    "katyusha", by_any(Katyusha::new(None, 0.5)): "svrg with momentum";
+    "recursive", by_any(Recursive::new(None)): "v += ∇f_i(x) − ∇f_i(last x), x −= α v: two queries a step";
+    "quasi-newton", by_table(QuasiNewton::new()):
+        "minimises the sum of quadratics whose curvatures are learned by BFGS";
+    "to-minimiser", by_model(ToMinimiser::new()): "goes where a model of all users is smallest; no step size";
+    "curvature-aided", by_any(CurvatureAided::new()):
+        "x −= α · mean of all last gradients carried to x by their Hessians (simulation only)";
+    "full", by_any(FullGradient::new()): "x −= α ∇f(x): everybody is asked for each step, whatever the choice";
+    "l-bfgs", by_any(Lbfgs::new()): "quasi-Newton steps on full gradients, whatever the choice";
+};

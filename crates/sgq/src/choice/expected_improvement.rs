@@ -116,33 +116,24 @@ pub struct SurrogateEi {
     #[serde(skip)]
     lazy: Box<Lazy>,
     #[serde(skip)]
+    room: Room,
+}
+
+/// Room to work in, kept from one choice to the next.
+#[derive(Clone, Debug, Default)]
+struct Room {
     inner_products: Vec<f64>,
-    #[serde(skip)]
     distances: Vec<f64>,
-    #[serde(skip)]
     errors: Vec<f64>,
-    #[serde(skip)]
     believed: Vec<f64>,
-    #[serde(skip)]
     scores: Vec<f64>,
 }
 
 impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
-        Self {
-            explore,
-            bonus_weight: 1.0,
-            sharp: false,
-            search: Search::Auto,
-            rows_read: 0,
-            lazy: Box::default(),
-            inner_products: Vec::new(),
-            distances: Vec::new(),
-            errors: Vec::new(),
-            believed: Vec::new(),
-            scores: Vec::new(),
-        }
+        let (lazy, room) = (Box::default(), Room::default());
+        Self { explore, bonus_weight: 1.0, sharp: false, search: Search::Auto, rows_read: 0, lazy, room }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -187,7 +178,7 @@ impl SurrogateEi {
             Found::Everybody { keep } => {
                 let best = self.scan(situation);
                 if keep {
-                    self.lazy.lay_anchor(situation, &self.inner_products);
+                    self.lazy.lay_anchor(situation, &self.room.inner_products);
                 }
                 best
             }
@@ -198,20 +189,22 @@ impl SurrogateEi {
     fn scan(&mut self, situation: &Situation<'_>) -> Result<usize, ChoiceError> {
         let Situation { belief, scoring, .. } = *situation;
         self.rows_read = belief.users();
-        self.inner_products.resize(belief.users(), 0.0);
-        belief.inner_products(belief.mean(), &mut self.inner_products);
+        self.room.inner_products.resize(belief.users(), 0.0);
+        belief.inner_products(belief.mean(), &mut self.room.inner_products);
         let mean_error = self.mean_error(situation);
-        let of_users = self.inner_products.iter().zip(belief.gradient_norms()).zip(&self.errors);
-        self.scores.clear();
+        let of_users = self.room.inner_products.iter().zip(belief.gradient_norms()).zip(&self.room.errors);
+        self.room.scores.clear();
         // Into memory first: a loop without a comparison runs in registers.
         if situation.own_step {
             let promise =
                 |((inner, norm), error): ((&f64, &f64), &f64)| scoring.promise(*inner, *norm, *error, mean_error);
-            self.scores.extend(of_users.map(promise));
+            self.room.scores.extend(of_users.map(promise));
         } else {
-            self.scores.extend(of_users.map(|((inner, norm), error)| scoring.score(*inner, *norm, *error, mean_error)));
+            self.room
+                .scores
+                .extend(of_users.map(|((inner, norm), error)| scoring.score(*inner, *norm, *error, mean_error)));
         }
-        kernel::argmax(self.scores.iter().copied()).ok_or(ChoiceError::NoScore)
+        kernel::argmax(self.room.scores.iter().copied()).ok_or(ChoiceError::NoScore)
     }
 
     /// The largest score of these users.
@@ -221,7 +214,7 @@ impl SurrogateEi {
         let mean_error = self.mean_error(situation);
         let scores = users.iter().map(|user| {
             let inner_product = belief.inner_product(belief.mean(), *user);
-            scoring.score(inner_product, belief.gradient_norm(*user), self.errors[*user], mean_error)
+            scoring.score(inner_product, belief.gradient_norm(*user), self.room.errors[*user], mean_error)
         });
         let best = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
         Ok(users[best])
@@ -230,9 +223,9 @@ impl SurrogateEi {
     /// `ε̄`, exactly; everybody's `ε_i` are in `errors` then.
     fn mean_error(&mut self, situation: &Situation<'_>) -> f64 {
         let Situation { belief, point, smoothness, .. } = *situation;
-        self.errors.resize(belief.users(), 0.0);
-        belief.errors(point, smoothness, &mut self.distances, &mut self.errors);
-        kernel::sum(&self.errors) / belief.users() as f64
+        self.room.errors.resize(belief.users(), 0.0);
+        belief.errors(point, smoothness, &mut self.room.distances, &mut self.room.errors);
+        kernel::sum(&self.room.errors) / belief.users() as f64
     }
 }
 
@@ -273,9 +266,9 @@ impl Choice<LastGradient> for SurrogateEi {
             let user = again.then(|| asked_elsewhere(belief, scene.point)).flatten();
             return Ok(Chosen::user(user.unwrap_or_else(|| unasked(belief, random))));
         }
-        let mut believed = std::mem::take(&mut self.believed);
+        let mut believed = std::mem::take(&mut self.room.believed);
         let chosen = self.choose_by_score(scene, random, &mut believed);
-        self.believed = believed;
+        self.room.believed = believed;
         chosen
     }
 }

@@ -142,6 +142,14 @@ macro_rules! any_part {
     };
 }
 
+/// Lists parts: the name, the beliefs that it can read, the part itself, and what it does.
+macro_rules! parts {
+    ($any:ident: $($name:literal, $by:ident($part:expr): $summary:literal;)*) => {
+        &[$(PartEntry { name: $name, summary: $summary, make: || $any::$by($part) }),*]
+    };
+}
+pub(crate) use parts;
+
 any_part! {
     /// A choice by name.
     AnyChoice, Choice
@@ -230,30 +238,6 @@ pub enum ComposeError {
     )]
     DoNotFit { belief: Option<String>, choice: &'static str, update: &'static str },
 }
-
-/// How a step size is written in a file, and what it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StepSizeEntry {
-    /// How it is written.
-    pub name: &'static str,
-    /// What it means.
-    pub summary: &'static str,
-}
-
-/// The step-size rules.
-pub const STEP_SIZES: &[StepSizeEntry] = &[
-    StepSizeEntry { name: "0.015", summary: "the same at every step" },
-    StepSizeEntry { name: "{ initial = 0.1, rate = 0.01 }", summary: "initial / (1 + rate·t) after t steps" },
-    StepSizeEntry {
-        name: "{ pieces = [[0, 0.1], [100, 0.01]] }",
-        summary: "from step 0 on 0.1, from step 100 on 0.01",
-    },
-    StepSizeEntry {
-        name: "\"theory\"",
-        summary: "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)",
-    },
-];
 
 #[cfg(test)]
 mod tests {

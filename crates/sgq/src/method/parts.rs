@@ -1,51 +1,41 @@
 //! The three parts at work: one answer's way, belief → update → choice.
 
-use std::{any::Any, fmt::Debug};
+use std::fmt::Debug;
 
 use dyn_clone::DynClone;
 
 use crate::{
     Belief, Choice, ChoiceError, Chosen, DefaultStep, Needs, Order, Problem, Random, Reply, Scene, Setting,
-    SettingsError, Smoothness, Step, Storage, TellError, Update, choice::Purpose, step_size::Known, theory::Theorem,
-    update::Wants,
+    SettingsError, Smoothness, Step, Update, choice::Purpose, step_size::Known, theory::Theorem, update::Wants,
 };
 
 /// Three parts that fit, of whichever types.
 pub(crate) trait Parts: DynClone + Debug + Send + Sync {
+    fn belief(&self) -> &dyn Belief;
+    fn belief_mut(&mut self) -> &mut dyn Belief;
     fn type_names(&self) -> [String; 3];
     fn settings(&mut self) -> Vec<Setting<'_>>;
-    fn needs(&self) -> Needs;
-    fn order(&self) -> Order;
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep>;
-    fn theorem(&self) -> Option<Theorem>;
-    /// Checks the settings, then lets the choice and the update begin.
+    fn facts(&self) -> Facts;
+    /// Checks the settings, then lets the choice and the update begin. The belief, which takes the most room, is left.
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError>;
-    /// Lets the belief begin: the last, because it takes the most room.
-    fn make_room(
-        &mut self,
-        users: usize,
-        dim: usize,
-        storage: &Storage,
-        smoothness: Option<&Smoothness>,
-    ) -> Result<(), SettingsError>;
     fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
     fn load(&mut self, bytes: &[u8]) -> Option<()>;
-    fn restored(&self) -> Result<(), SettingsError>;
     fn wants(&self) -> Wants<'_>;
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError>;
-    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError>;
     /// One answer's way: the belief takes it in, the update moves `next` on it, the choice sees it. Returns whether that was a
     /// step.
     fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool;
-    fn wants_first_sweep(&self) -> bool;
-    fn is_asked(&self, user: usize) -> bool;
-    fn learns_smoothness(&self) -> bool;
-    fn has_surrogate(&self) -> bool;
-    fn surrogate_gradient(&self) -> Option<&[f64]>;
-    fn belief(&self) -> &dyn Any;
 }
 
 dyn_clone::clone_trait_object!(Parts);
+
+/// What can be said of a method without running it.
+pub(crate) struct Facts {
+    pub needs: Needs,
+    pub order: Order,
+    pub default_step: Option<fn(&Known<'_>) -> DefaultStep>,
+    pub theorem: Option<Theorem>,
+}
 
 /// What a session shows of itself to a choice: a [`Scene`] without the belief.
 pub(crate) struct Scenery<'a> {
@@ -76,6 +66,14 @@ pub(super) struct Triple<B> {
 }
 
 impl<B: Belief + Clone> Parts for Triple<B> {
+    fn belief(&self) -> &dyn Belief {
+        &self.belief
+    }
+
+    fn belief_mut(&mut self) -> &mut dyn Belief {
+        &mut self.belief
+    }
+
     fn type_names(&self) -> [String; 3] {
         [self.belief.type_name(), (*self.choice).type_name(), (*self.update).type_name()]
     }
@@ -87,39 +85,22 @@ impl<B: Belief + Clone> Parts for Triple<B> {
         settings
     }
 
-    fn needs(&self) -> Needs {
-        self.choice.needs().and(self.update.needs())
-    }
-
-    fn order(&self) -> Order {
-        self.choice.order()
-    }
-
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        self.update.default_step()
-    }
-
-    fn theorem(&self) -> Option<Theorem> {
-        let theorem = self.update.theorem(self.choice.theorem())?;
+    fn facts(&self) -> Facts {
+        let theorem = self.update.theorem(self.choice.theorem());
         // Theorem 2 is about Algorithm 2, which begins with a sweep and is given every L_i.
         let as_proven = self.belief.wants_first_sweep() && !self.belief.learns_smoothness();
-        (as_proven || !matches!(theorem, Theorem::Two { .. })).then_some(theorem)
+        Facts {
+            needs: self.choice.needs().and(self.update.needs()),
+            order: self.choice.order(),
+            default_step: self.update.default_step(),
+            theorem: theorem.filter(|theorem| as_proven || !matches!(theorem, Theorem::Two { .. })),
+        }
     }
 
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
         self.settings().iter().try_for_each(Setting::check)?;
         self.choice.begin(users)?;
         Ok(self.update.begin(users, dim)?)
-    }
-
-    fn make_room(
-        &mut self,
-        users: usize,
-        dim: usize,
-        storage: &Storage,
-        smoothness: Option<&Smoothness>,
-    ) -> Result<(), SettingsError> {
-        self.belief.begin(users, dim, storage, smoothness)
     }
 
     fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
@@ -135,10 +116,6 @@ impl<B: Belief + Clone> Parts for Triple<B> {
         rest.is_empty().then_some(())
     }
 
-    fn restored(&self) -> Result<(), SettingsError> {
-        self.belief.restored()
-    }
-
     fn wants(&self) -> Wants<'_> {
         self.update.wants()
     }
@@ -149,10 +126,6 @@ impl<B: Belief + Clone> Parts for Triple<B> {
         let belief = &self.belief;
         let scene = Scene { users, point, step_size, own_step, belief, smoothness, costs, all_gradients, problem };
         self.choice.choose(&scene, random)
-    }
-
-    fn check(&self, user: usize, point: &[f64], gradient: &[f64]) -> Result<(), TellError> {
-        self.belief.check(user, point, gradient)
     }
 
     fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool {
@@ -168,29 +141,5 @@ impl<B: Belief + Clone> Parts for Triple<B> {
             self.choice.observe(&reply, random);
         }
         moved
-    }
-
-    fn wants_first_sweep(&self) -> bool {
-        self.belief.wants_first_sweep()
-    }
-
-    fn is_asked(&self, user: usize) -> bool {
-        self.belief.is_asked(user)
-    }
-
-    fn learns_smoothness(&self) -> bool {
-        self.belief.learns_smoothness()
-    }
-
-    fn has_surrogate(&self) -> bool {
-        self.belief.has_surrogate()
-    }
-
-    fn surrogate_gradient(&self) -> Option<&[f64]> {
-        self.belief.surrogate_gradient()
-    }
-
-    fn belief(&self) -> &dyn Any {
-        &self.belief
     }
 }

@@ -55,7 +55,7 @@ impl<'s> Session<'s> {
             }
             session.state.sweep = match session.parts.wants() {
                 Wants::Everybody => Some(0),
-                _ if session.parts.wants_first_sweep() => session.next_of_sweep(0),
+                _ if session.parts.belief().wants_first_sweep() => session.next_of_sweep(0),
                 _ => None,
             };
         }
@@ -102,7 +102,8 @@ impl<'s> Session<'s> {
         self.state.meter.take_over();
         self.state.point = point.as_slice().into();
         // A step that corrects by everybody's answers waits for them.
-        let complete = |session: &Self| !session.parts.wants_first_sweep() || session.next_of_sweep(0).is_none();
+        let complete =
+            |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
         let for_update = self.parts.wants() == Wants::Chosen && complete(self);
         self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
         Ok(())

@@ -3,8 +3,8 @@
 use super::{Session, Sight, State, StopRules};
 use crate::{
     Meter, Method, Need, Needs, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
-    method::Parts,
     step_size::{Known, Schedule},
+    theory::Theorem,
     update::Wants,
 };
 
@@ -38,18 +38,19 @@ impl<'s> Session<'s> {
         check_sight(&sight, users, dim)?;
         let (name, mut parts) = method.into_parts();
         parts.begin(users, dim)?;
-        let needs = parts.needs();
+        let facts = parts.facts();
+        let needs = facts.needs;
         check_needs(&name, needs, &sight)?;
         let unmet = |need| Err(SettingsError::Unmet { method: name.clone(), need });
         let smoothness = settings.known_smoothness()?;
-        if needs.smoothness && smoothness.is_none() && !(parts.learns_smoothness() && needs.or_learned) {
+        if needs.smoothness && smoothness.is_none() && !(parts.belief().learns_smoothness() && needs.or_learned) {
             return unmet(Need::Smoothness);
         }
-        if needs.everybody && !parts.wants_first_sweep() {
+        if needs.everybody && !parts.belief().wants_first_sweep() {
             return unmet(Need::Everybody);
         }
         let stop_rules = StopRules::new(&settings)?;
-        if settings.gradient_tolerance.is_some() && !parts.has_surrogate() {
+        if settings.gradient_tolerance.is_some() && !parts.belief().has_surrogate() {
             return unmet(Need::Surrogate);
         }
         if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
@@ -63,18 +64,20 @@ impl<'s> Session<'s> {
             return Err(SettingsError::Cost { user, value: costs[user] });
         }
         let known = (smoothness.as_ref(), settings.pl_constant);
-        let schedule = match parts.default_step() {
-            Some(_) => {
-                let auto = || auto_step(&name, &*parts, known);
-                Schedule::new(settings.step_size, auto, || theory_step(&name, &*parts, known))?
+        let schedule = match facts.default_step {
+            Some(default) => {
+                let missing = || StepSizeError::AutoNeedsSmoothness { method: name.clone() };
+                let auto = |smoothness| default(&Known::new(smoothness, settings.pl_constant, facts.order)).size;
+                let auto = || smoothness.as_ref().map(auto).ok_or_else(missing);
+                Schedule::new(settings.step_size, auto, || theory_step(&name, facts.theorem, known))?
             }
             // Where the update goes its own way, what is said of the step size does not matter.
             None => Schedule::constant(1.0),
         };
         // The last to be asked, because it takes the most room.
-        parts.make_room(users, dim, &settings.storage, smoothness.as_ref())?;
+        parts.belief_mut().begin(users, dim, &settings.storage, smoothness.as_ref())?;
 
-        let begins_with_sweep = parts.wants_first_sweep() || parts.wants() == Wants::Everybody;
+        let begins_with_sweep = parts.belief().wants_first_sweep() || parts.wants() == Wants::Everybody;
         let state = State {
             name,
             part_types: parts.type_names(),
@@ -130,18 +133,9 @@ pub(super) fn check_needs(name: &str, needs: Needs, sight: &Sight<'_>) -> Result
 /// `L_i` and `μ`, as far as they are known.
 type Constants<'a> = (Option<&'a Smoothness>, Option<f64>);
 
-/// The method's own default.
-fn auto_step(name: &str, parts: &dyn Parts, known: Constants<'_>) -> Result<f64, StepSizeError> {
-    let (Some(smoothness), pl_constant) = known else {
-        return Err(StepSizeError::AutoNeedsSmoothness { method: name.to_owned() });
-    };
-    let default = parts.default_step().map(|step| step(&Known::new(smoothness, pl_constant, parts.order())));
-    Ok(default.map_or(1.0, |step| step.size))
-}
-
 /// The largest step that the method's theorem allows.
-fn theory_step(name: &str, parts: &dyn Parts, known: Constants<'_>) -> Result<f64, StepSizeError> {
-    let theorem = parts.theorem().ok_or_else(|| StepSizeError::NoTheorem { method: name.to_owned() })?;
+fn theory_step(name: &str, theorem: Option<Theorem>, known: Constants<'_>) -> Result<f64, StepSizeError> {
+    let theorem = theorem.ok_or_else(|| StepSizeError::NoTheorem { method: name.to_owned() })?;
     let missing = |missing| StepSizeError::TheoryNeeds { theorem, missing };
     let (smoothness, pl_constant) = known;
     let smoothness = smoothness.ok_or_else(|| missing("each user's smoothness L_i"))?;

@@ -60,9 +60,9 @@ impl<'s> Session<'s> {
             return Err(mismatch());
         }
         parts.load(rest).ok_or_else(mismatch)?;
-        parts.restored()?;
+        parts.belief().restored()?;
         check_sight(&sight, state.users(), state.point.len())?;
-        check_needs(&name, parts.needs(), &sight)?;
+        check_needs(&name, parts.facts().needs, &sight)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
             return Err(SettingsError::NeedsOptimum.into());
         }

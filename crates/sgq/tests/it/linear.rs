@@ -77,6 +77,15 @@ fn start() -> Vec<f64> {
 
 /// Where a session of SAGA stands after that many steps.
 fn in_session<U: Update<LastGradient>>(update: U, problem: &Regression, step_size: f64, steps: u64) -> Vec<f64> {
+    session_after(update, problem, step_size, steps).point().to_vec()
+}
+
+fn session_after<U: Update<LastGradient>>(
+    update: U,
+    problem: &Regression,
+    step_size: f64,
+    steps: u64,
+) -> Session<'static> {
     let settings = Settings::new(start(), USERS).step_size(step_size).seed(SEED).budget(USERS as u64 + steps);
     let saga = Method::new("saga", LastGradient::new(), Uniform, update);
     let mut session = Session::new(saga, settings).unwrap();
@@ -85,7 +94,17 @@ fn in_session<U: Update<LastGradient>>(update: U, problem: &Regression, step_siz
         problem.gradient(query.user, &query.point, &mut gradient);
         session.tell(query.ticket, &gradient).unwrap();
     }
-    session.point().to_vec()
+    session
+}
+
+/// Each user is billed as in a session of the same seed.
+#[test]
+fn queries_are_counted_as_in_a_session() {
+    let problem = problems(Loss::Logistic, 0.0).into_iter().next().unwrap();
+    let mut saga = LinearSaga::new(&problem, &start(), 0.1, SEED).unwrap();
+    assert_eq!(saga.billed_per_user(), [1; USERS]);
+    saga.run(100);
+    assert_eq!(saga.billed_per_user(), session_after(Saga, &problem, 0.1, 100).meter().billed_per_user());
 }
 
 fn linear(problem: &Regression, step_size: f64, steps: u64) -> Vec<f64> {
