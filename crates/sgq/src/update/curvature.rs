@@ -1,10 +1,9 @@
 //! Steps with curvature: incremental quasi-Newton, and the curvature-aided aggregated gradient.
 
-use faer::{Mat, Side, linalg::solvers::Solve};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update};
-use crate::{Belief, LastGradient, Random, Reply, SettingsError, kernel};
+use crate::{Belief, LastGradient, Random, Reply, SettingsError, kernel, matrix};
 
 /// IQN (Mokhtari, Eisen & Ribeiro 2018): every user has a matrix `B_i`, at first `I / α`, that its answers improve by BFGS;
 /// `x = (Σ B_i)⁻¹ (Σ B_i x_i − Σ g_i)` over the last points and gradients. Cyclic choice. Keeps `n d²` numbers.
@@ -159,8 +158,10 @@ fn times(matrix: &[f64], x: &[f64]) -> Vec<f64> {
 }
 
 fn solve(matrix: &[f64], right: &[f64]) -> Option<Vec<f64>> {
-    let dim = right.len();
-    let matrix = Mat::from_fn(dim, dim, |row, column| matrix[row * dim + column]);
-    let solution = matrix.llt(Side::Lower).ok()?.solve(&Mat::from_fn(dim, 1, |row, _| right[row]));
-    Some((0..dim).map(|row| solution[(row, 0)]).collect())
+    let (mut factor, mut solution) = (matrix.to_vec(), right.to_vec());
+    if !matrix::cholesky(&mut factor, right.len(), 0.0) {
+        return None;
+    }
+    matrix::cholesky_solve(&factor, &mut solution);
+    Some(solution)
 }

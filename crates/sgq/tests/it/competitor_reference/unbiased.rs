@@ -66,7 +66,7 @@ fn expectations_are_full_gradients<C: Choice<Nothing>>(case: &Case, choice: C, p
         assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let expected = (0..case.users())
             .fold(vec![0.0; asked.at.len()], |sum, i| plus(&sum, &times(p[i] * weights[step][i], &gradients[i])));
-        close(&expected, &mean(&gradients), &format!("problem {}, step {step}", case.seed));
+        close(&expected, &mean(&gradients), 1e-12, &format!("problem {}, step {step}", case.seed));
     }
 }
 
@@ -139,7 +139,7 @@ fn the_mean_step_does_not_depend_on_the_sampling<B: Belief + Clone, U: Update<B>
             }
             expectations.push(expected);
         }
-        close(&expectations[0], &expectations[1], &format!("problem {}", case.seed));
+        close(&expectations[0], &expectations[1], 1e-12, &format!("problem {}", case.seed));
     }
 }
 
