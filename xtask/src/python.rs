@@ -23,6 +23,21 @@ const TORCH_CHECKS: &[Check] = &[
     ("the example", &["examples/torch/nonconvex.py"]),
 ];
 
+/// Unpacks the first file into the second, a folder. As if written now: cargo goes by the time of a file.
+const UNPACK: &str = "\
+import sys, tarfile, time
+with tarfile.open(sys.argv[1]) as sdist:
+    sdist.extractall(sys.argv[2], filter=lambda member, path: member.replace(mtime=time.time()))";
+
+/// A session of what was installed into the folder that is named, and not of the package beside us.
+const SESSION: &str = "\
+import sys, pathlib, sgq
+assert pathlib.Path(sys.argv[1]).resolve() in pathlib.Path(sgq.__file__).resolve().parents, sgq.__file__
+session = sgq.Session('sgq', x0=[5.0], users=4, smoothness=2.0, step_size=0.015, budget=60)
+for query in session:
+    session.tell(query.ticket, 2.0 * (query.point - [2.0, 1.0, -1.0, -2.0][query.user]))
+assert session.queries == 60 and abs(session.point[0] + 0.1665) < 1e-4, session.point";
+
 /// The types and docstrings of the compiled half, as the code says them.
 const STUBS: &str = "sgq/_sgq.pyi";
 
@@ -36,7 +51,8 @@ pub fn test() -> Result<(), String> {
     if !read(&generated.join(STUBS))?.lines().eq(read(&environment.package.join(STUBS))?.lines()) {
         return Err(format!("python/{STUBS} is not what the code says: run cargo xtask stubs"));
     }
-    environment.check(CHECKS)
+    environment.check(CHECKS)?;
+    environment.install_from_sdist()
 }
 
 /// The same with PyTorch, which is too large a download for every change.
@@ -90,6 +106,44 @@ impl Environment {
         Ok(())
     }
 
+    /// Builds the source distribution, installs it the way pip does where no wheel fits, and opens a session. Only the
+    /// profile is another, so that dependencies are not compiled again. Skipped for one that has passed before.
+    fn install_from_sdist(&self) -> Result<(), String> {
+        let (built, passed) = (self.folder.join("sdist"), self.folder.join("passed.tar.gz"));
+        let (unpacked, site) = (self.folder.join("unpacked"), self.folder.join("site"));
+        for folder in [&built, &unpacked, &site] {
+            if folder.exists() {
+                fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            }
+        }
+        let name = |path: &Path| path.display().to_string();
+        self.run(&["-m", "maturin", "sdist", "--quiet", "--out", &name(&built)], "no source distribution can be made")?;
+        let archive = only_entry(&built)?;
+        let bytes = fs::read(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
+        if fs::read(&passed).is_ok_and(|passed| passed == bytes) {
+            return Ok(());
+        }
+        self.run(&["-c", UNPACK, &name(&archive), &name(&unpacked)], "the source distribution cannot be unpacked")?;
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.folder.with_file_name(""), PathBuf::from);
+        let mut pip = Command::new(&self.python);
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--no-build-isolation",
+        ]);
+        pip.arg("--target").arg(&site).arg(only_entry(&unpacked)?);
+        pip.env("CARGO_TARGET_DIR", target).env("MATURIN_PEP517_ARGS", "--profile dev --features stubs");
+        run(&mut pip, "pip cannot install the source distribution")?;
+        let mut session = Command::new(&self.python);
+        session.args(["-P", "-c", SESSION]).arg(&site).env("PYTHONPATH", &site);
+        run(&mut session, "what was installed from the source distribution does not work")?;
+        fs::write(&passed, bytes).map_err(|error| format!("{}: {error}", passed.display()))
+    }
+
     fn check(&self, checks: &[Check]) -> Result<(), String> {
         checks.iter().try_for_each(|(name, arguments)| self.run(arguments, &format!("{name} failed")))
     }
@@ -119,6 +173,15 @@ fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Resul
     }
     run(&mut pip, "pip cannot install the requirements: it needs the network")?;
     fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))
+}
+
+fn only_entry(folder: &Path) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    match <[PathBuf; 1]>::try_from(paths) {
+        Ok([path]) => Ok(path),
+        Err(paths) => Err(format!("{} has {} entries: it must have one", folder.display(), paths.len())),
+    }
 }
 
 fn read(file: &Path) -> Result<String, String> {

@@ -21,10 +21,3 @@ pub use csv::TableError;
 pub use dataset::{Dataset, DatasetError, Scaling, Target};
 pub use encoding::{Encoding, Feature, Level, PredictError};
 pub use file::{InFile, ReadError};
-
-/// The code in the docs is compiled and run with the other doctests.
-#[cfg(doctest)]
-mod documents {
-    #[doc = include_str!("../../../docs/data.md")]
-    struct Data;
-}
