@@ -117,7 +117,7 @@ impl Environment {
             }
         }
         let name = |path: &Path| path.display().to_string();
-        self.run(&["-m", "maturin", "sdist", "--quiet", "--out", &name(&built)], "no source distribution can be made")?;
+        self.run(&["-m", "maturin", "sdist", "--out", &name(&built)], "no source distribution can be made")?;
         let archive = only_entry(&built)?;
         let bytes = fs::read(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
         if fs::read(&passed).is_ok_and(|passed| passed == bytes) {
@@ -125,6 +125,10 @@ impl Environment {
         }
         self.run(&["-c", UNPACK, &name(&archive), &name(&unpacked)], "the source distribution cannot be unpacked")?;
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.folder.with_file_name(""), PathBuf::from);
+        // Without isolation the build finds maturin where everything else does.
+        let search = env::var_os("PATH").unwrap_or_default();
+        let search = self.python.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&search));
+        let search = env::join_paths(search).map_err(|error| error.to_string())?;
         let mut pip = Command::new(&self.python);
         pip.args([
             "-m",
@@ -136,7 +140,9 @@ impl Environment {
             "--no-build-isolation",
         ]);
         pip.arg("--target").arg(&site).arg(only_entry(&unpacked)?);
-        pip.env("CARGO_TARGET_DIR", target).env("MATURIN_PEP517_ARGS", "--profile dev --features stubs");
+        pip.env("PATH", search)
+            .env("CARGO_TARGET_DIR", target)
+            .env("MATURIN_PEP517_ARGS", "--profile dev --features stubs");
         run(&mut pip, "pip cannot install the source distribution")?;
         let mut session = Command::new(&self.python);
         session.args(["-P", "-c", SESSION]).arg(&site).env("PYTHONPATH", &site);
