@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::Command,
 };
 
@@ -25,9 +25,10 @@ const TORCH_CHECKS: &[Check] = &[
 
 /// Unpacks the first file into the second, a folder. As if written now: cargo goes by the time of a file.
 const UNPACK: &str = "\
-import sys, tarfile, time
-with tarfile.open(sys.argv[1]) as sdist:
-    sdist.extractall(sys.argv[2], filter=lambda member, path: member.replace(mtime=time.time()))";
+import sys, pathlib, shutil
+shutil.unpack_archive(sys.argv[1], sys.argv[2])
+for path in pathlib.Path(sys.argv[2]).rglob('*'):
+    path.touch()";
 
 /// A session of what was installed into the folder that is named, and not of the package beside us.
 const SESSION: &str = "\
@@ -124,7 +125,8 @@ impl Environment {
             return Ok(());
         }
         self.run(&["-c", UNPACK, &name(&archive), &name(&unpacked)], "the source distribution cannot be unpacked")?;
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.folder.with_file_name(""), PathBuf::from);
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.folder.join(".."), PathBuf::from);
+        let target = path::absolute(target).map_err(|error| error.to_string())?;
         // Without isolation the build finds maturin where everything else does.
         let search = env::var_os("PATH").unwrap_or_default();
         let search = self.python.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&search));
@@ -166,7 +168,7 @@ fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Resul
     if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    let interpreter = env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let interpreter = env::var("PYTHON").unwrap_or_else(|_| if cfg!(windows) { "python" } else { "python3" }.into());
     run(
         Command::new(&interpreter).args(["-m", "venv", "--clear"]).arg(environment),
         "no virtual environment can be made: install Python 3.11 or newer with venv and pip (on Debian and Ubuntu: \
