@@ -155,7 +155,7 @@ def test_options_of_sgq_need_no_smoothness():
     assert (same.history["user"] == practical.history["user"]).all() and same.x == practical.x
     learned = sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, seed=7, learned=True)
     assert learned.nit == 56
-    with pytest.raises(TypeError, match="lazy is 1.5: it must be True or False"):
+    with pytest.raises(TypeError, match="lazy is 1.5: it must be true or false"):
         sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=1.5)
     with pytest.raises(ValueError, match="or have them learned"):
         sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=True)

@@ -1,6 +1,7 @@
 //! The project's own tasks: `cargo xtask test` runs every check that a change must pass, `cargo xtask stubs` writes what
 //! Python's tools know of the compiled half of the package.
 
+mod package;
 mod python;
 
 use std::{
@@ -19,14 +20,18 @@ const CHECKS: &[(&str, &[&str])] = &[
 ];
 
 const USAGE: &str = "\
-usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, the Python package
-       cargo xtask python   the last of these alone
+usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, packages, the Python package
+       cargo xtask package  the packages alone: that they have their files, and need no newer compiler than we claim
+       cargo xtask python   the Python package alone
        cargo xtask torch    the Python package with PyTorch, which is a download of gigabytes, and its example
        cargo xtask stubs    the Python package's types and docstrings, from the code";
+
+const PACKAGE: &str = "what is published, and the oldest compiler for it";
 
 fn main() -> ExitCode {
     match env::args().nth(1).as_deref() {
         Some("test") => test(),
+        Some("package") => timed("package", PACKAGE, package::check),
         Some("python") => timed("python", "the package in target/python", python::test),
         Some("torch") => timed("torch", "the package in target/torch", python::torch),
         Some("stubs") => timed("stubs", "written to python/sgq", python::stubs),
@@ -56,6 +61,9 @@ fn test() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
+    }
+    if timed("package", PACKAGE, package::check) != ExitCode::SUCCESS {
+        return ExitCode::FAILURE;
     }
     timed("python", "the package in target/python", python::test)
 }

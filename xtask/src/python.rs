@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::Command,
 };
 
@@ -23,6 +23,22 @@ const TORCH_CHECKS: &[Check] = &[
     ("the example", &["examples/torch/nonconvex.py"]),
 ];
 
+/// Unpacks the first file into the second, a folder. As if written now: cargo goes by the time of a file.
+const UNPACK: &str = "\
+import sys, pathlib, shutil
+shutil.unpack_archive(sys.argv[1], sys.argv[2])
+for path in pathlib.Path(sys.argv[2]).rglob('*'):
+    path.touch()";
+
+/// A session of what was installed into the folder that is named, and not of the package beside us.
+const SESSION: &str = "\
+import sys, pathlib, sgq
+assert pathlib.Path(sys.argv[1]).resolve() in pathlib.Path(sgq.__file__).resolve().parents, sgq.__file__
+session = sgq.Session('sgq', x0=[5.0], users=4, smoothness=2.0, step_size=0.015, budget=60)
+for query in session:
+    session.tell(query.ticket, 2.0 * (query.point - [2.0, 1.0, -1.0, -2.0][query.user]))
+assert session.queries == 60 and abs(session.point[0] + 0.1665) < 1e-4, session.point";
+
 /// The types and docstrings of the compiled half, as the code says them.
 const STUBS: &str = "sgq/_sgq.pyi";
 
@@ -36,7 +52,8 @@ pub fn test() -> Result<(), String> {
     if !read(&generated.join(STUBS))?.lines().eq(read(&environment.package.join(STUBS))?.lines()) {
         return Err(format!("python/{STUBS} is not what the code says: run cargo xtask stubs"));
     }
-    environment.check(CHECKS)
+    environment.check(CHECKS)?;
+    environment.install_from_sdist()
 }
 
 /// The same with PyTorch, which is too large a download for every change.
@@ -90,6 +107,51 @@ impl Environment {
         Ok(())
     }
 
+    /// Builds the source distribution, installs it the way pip does where no wheel fits, and opens a session. Only the
+    /// profile is another, so that dependencies are not compiled again. Skipped for one that has passed before.
+    fn install_from_sdist(&self) -> Result<(), String> {
+        let (built, passed) = (self.folder.join("sdist"), self.folder.join("passed.tar.gz"));
+        let (unpacked, site) = (self.folder.join("unpacked"), self.folder.join("site"));
+        for folder in [&built, &unpacked, &site] {
+            if folder.exists() {
+                fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            }
+        }
+        let name = |path: &Path| path.display().to_string();
+        self.run(&["-m", "maturin", "sdist", "--out", &name(&built)], "no source distribution can be made")?;
+        let archive = only_entry(&built)?;
+        let bytes = fs::read(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
+        if fs::read(&passed).is_ok_and(|passed| passed == bytes) {
+            return Ok(());
+        }
+        self.run(&["-c", UNPACK, &name(&archive), &name(&unpacked)], "the source distribution cannot be unpacked")?;
+        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.folder.join(".."), PathBuf::from);
+        let target = path::absolute(target).map_err(|error| error.to_string())?;
+        // Without isolation the build finds maturin where everything else does.
+        let search = env::var_os("PATH").unwrap_or_default();
+        let search = self.python.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&search));
+        let search = env::join_paths(search).map_err(|error| error.to_string())?;
+        let mut pip = Command::new(&self.python);
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--no-build-isolation",
+        ]);
+        pip.arg("--target").arg(&site).arg(only_entry(&unpacked)?);
+        pip.env("PATH", search)
+            .env("CARGO_TARGET_DIR", target)
+            .env("MATURIN_PEP517_ARGS", "--profile dev --features stubs");
+        run(&mut pip, "pip cannot install the source distribution")?;
+        let mut session = Command::new(&self.python);
+        session.args(["-P", "-c", SESSION]).arg(&site).env("PYTHONPATH", &site);
+        run(&mut session, "what was installed from the source distribution does not work")?;
+        fs::write(&passed, bytes).map_err(|error| format!("{}: {error}", passed.display()))
+    }
+
     fn check(&self, checks: &[Check]) -> Result<(), String> {
         checks.iter().try_for_each(|(name, arguments)| self.run(arguments, &format!("{name} failed")))
     }
@@ -106,7 +168,7 @@ fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Resul
     if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    let interpreter = env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let interpreter = env::var("PYTHON").unwrap_or_else(|_| if cfg!(windows) { "python" } else { "python3" }.into());
     run(
         Command::new(&interpreter).args(["-m", "venv", "--clear"]).arg(environment),
         "no virtual environment can be made: install Python 3.11 or newer with venv and pip (on Debian and Ubuntu: \
@@ -119,6 +181,15 @@ fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Resul
     }
     run(&mut pip, "pip cannot install the requirements: it needs the network")?;
     fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))
+}
+
+fn only_entry(folder: &Path) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    match <[PathBuf; 1]>::try_from(paths) {
+        Ok([path]) => Ok(path),
+        Err(paths) => Err(format!("{} has {} entries: it must have one", folder.display(), paths.len())),
+    }
 }
 
 fn read(file: &Path) -> Result<String, String> {

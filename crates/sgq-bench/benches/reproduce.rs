@@ -11,8 +11,8 @@ use sgq_bench::{
 };
 
 const FILES: [(&str, &str); 2] = [
-    ("paper-fig1.toml", include_str!("../../../experiments/paper-fig1.toml")),
-    ("paper-fig2.toml", include_str!("../../../experiments/paper-fig2.toml")),
+    ("paper-fig1.toml", include_str!("../experiments/paper-fig1.toml")),
+    ("paper-fig2.toml", include_str!("../experiments/paper-fig2.toml")),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

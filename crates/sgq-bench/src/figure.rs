@@ -5,11 +5,13 @@
 //! 1e-10 and brings nearly a hundred thousand lines for other kinds of chart; both write every
 //! point they are given. Here gaps of 1e-16, zero, infinity and NaN are ordinary results, a million
 //! points must not make a giant file, and equal numbers must give equal bytes, so that two reports
-//! can be compared by their hashes. Only turning the SVG into pixels is left to a library, with a
-//! font embedded here, so that the picture does not depend on the fonts of the machine.
+//! can be compared by their hashes. Only turning the SVG into pixels is left to a library, with the
+//! outlines of a font embedded here, so that the picture does not depend on the fonts of the
+//! machine.
 
 mod axis;
 mod drawing;
+mod outline;
 mod panels;
 mod style;
 #[cfg(test)]
@@ -82,6 +84,9 @@ pub enum FigureError {
     /// The renderer does not accept the SVG.
     #[error("the figure is not valid SVG: {0}")]
     Svg(#[from] usvg::Error),
+    /// The embedded font cannot be read.
+    #[error("the embedded font cannot be read: {0}")]
+    Font(#[from] ttf_parser::FaceParsingError),
     /// There is no memory for the pixels.
     #[error("no canvas of {width} × {height} pixels can be made")]
     Canvas {
@@ -111,9 +116,7 @@ impl Figure {
 
 /// An SVG document of ours as a PNG image, at twice its size.
 pub(crate) fn png(svg: &str) -> Result<Vec<u8>, FigureError> {
-    let mut options = usvg::Options { font_family: FONT_FAMILY.to_owned(), ..usvg::Options::default() };
-    options.fontdb_mut().load_font_data(FONT.to_vec());
-    let tree = usvg::Tree::from_str(svg, &options)?;
+    let tree = usvg::Tree::from_str(&outline::outlined(svg)?, &usvg::Options::default())?;
     let pixels = |size: f32| (size * SCALE).ceil() as u32;
     let (width, height) = (pixels(tree.size().width()), pixels(tree.size().height()));
     let mut canvas = tiny_skia::Pixmap::new(width, height).ok_or(FigureError::Canvas { width, height })?;

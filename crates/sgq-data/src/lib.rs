@@ -22,10 +22,3 @@ pub use dataset::{Dataset, DatasetError, Scaling, Target};
 pub use encoding::{Encoding, Feature, Level, PredictError};
 pub use file::{InFile, ReadError};
 pub use names::first_few;
-
-/// The code in the docs is compiled and run with the other doctests.
-#[cfg(doctest)]
-mod documents {
-    #[doc = include_str!("../../../docs/data.md")]
-    struct Data;
-}

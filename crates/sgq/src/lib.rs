@@ -54,16 +54,3 @@ pub use smoothness::{Smoothness, SmoothnessError};
 pub use step_size::{DefaultStep, StepSize, StepSizeError};
 pub use storage::{Format, Place, Storage};
 pub use update::{Step, Update};
-
-/// The code in the README and in the docs is compiled and run with the other doctests.
-#[cfg(doctest)]
-mod documents {
-    #[doc = include_str!("../../../README.md")]
-    struct Readme;
-    #[doc = include_str!("../../../docs/methods.md")]
-    struct Methods;
-    #[doc = include_str!("../../../docs/sgq-in-practice.md")]
-    struct SgqInPractice;
-    #[doc = include_str!("../../../docs/theory.md")]
-    struct Theory;
-}

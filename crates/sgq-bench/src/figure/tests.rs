@@ -1,3 +1,4 @@
+use super::outline::Font;
 use super::style::Style;
 use super::text::{escape, number, shorten, width};
 use super::trace::{Span, band, line, runs};
@@ -275,40 +276,19 @@ fn a_point_alone_shows() -> Outcome {
     Ok(())
 }
 
-/// The glyphs that the embedded font gives for `words`, and the width of the text.
-fn layout(words: &str, size: f64) -> Result<(Vec<u32>, f64), usvg::Error> {
-    let mut options = usvg::Options::default();
-    options.fontdb_mut().load_font_data(FONT.to_vec());
-    let svg = format!(
-        "<svg xmlns='http://www.w3.org/2000/svg' width='900' height='90'>\
-         <text y='50' font-family='{FONT_FAMILY}' font-size='{size}'>{}</text></svg>",
-        escape(words)
-    );
-    let tree = usvg::Tree::from_str(&svg, &options)?;
-    let (mut glyphs, mut width) = (Vec::new(), 0.0);
-    for node in tree.root().children() {
-        if let usvg::Node::Text(text) = node {
-            width = f64::from(text.bounding_box().width());
-            let spans = text.layouted().iter();
-            glyphs.extend(spans.flat_map(|span| &span.positioned_glyphs).map(|glyph| glyph.id.0));
-        }
-    }
-    Ok((glyphs, width))
-}
-
 #[test]
 fn the_embedded_font_has_the_characters_of_our_labels() -> Outcome {
     let words = "AZaz09é−×≤≥…‖∇∞′⁰¹²³⁴⁵⁶⁷⁸⁹⁻·–—“”’Ẽx̃αβγδεησωΔΣΩ√∑∈ℝ≈≠±→";
-    let (glyphs, _) = layout(words, 14.0)?;
-    assert!(glyphs.len() > 50);
-    assert!(glyphs.iter().all(|glyph| *glyph != 0), "{glyphs:?}");
+    let (glyphs, _) = Font::embedded()?.line(words);
+    assert_eq!(glyphs.len(), words.chars().count());
+    assert!(glyphs.iter().all(|(glyph, _)| glyph.0 != 0), "{glyphs:?}");
     Ok(())
 }
 
 #[test]
 fn the_legend_fits_beside_the_plot() -> Outcome {
     for words in ["OGQ (oracle, not billed)", "WWW mmm", "ẼI × 10 − α", "il.,"] {
-        let (_, drawn) = layout(words, 14.0)?;
+        let drawn = 14.0 * Font::embedded()?.line(words).1;
         let expected = width(words, 14.0);
         assert!(drawn <= expected + 1.0 && drawn > 0.7 * expected, "{words}: {drawn}, not {expected}");
     }

@@ -1,6 +1,8 @@
 //! The command line, as a user types it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
+// Signals are tested where there are some, and full disks on Linux.
+#![cfg_attr(not(target_os = "linux"), allow(unused_imports, dead_code))]
 
 mod bad_input;
 mod bench;

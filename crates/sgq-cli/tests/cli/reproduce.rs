@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use sgq_bench::experiment::PAPER;
 use tempfile::tempdir;
 
 use crate::{read, read_text, root, succeeds, summary};
@@ -122,5 +123,16 @@ fn run_gives_what_reproduce_gives() {
     assert_eq!(run.lines().collect::<Vec<_>>(), expected);
     for file in ["curves.svg", "curves.png", "summary.json", "report.html"] {
         assert!(place.path().join("out/fig1").join(file).exists(), "{file}");
+    }
+}
+
+/// The texts are inside a published crate, and in the folder where everybody looks for them.
+#[test]
+fn the_papers_experiments_are_those_of_the_folder() {
+    for (_, file, text) in PAPER {
+        assert!(
+            read_text(root().join(file)).lines().eq(text.lines()),
+            "crates/sgq-bench/{file} is not {file}: copy it"
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Quadratics with cross terms.
 
-use faer::{Mat, Side};
-
 use super::{Optimum, Problem, ProblemError, check_finite, check_shapes};
-use crate::{Oracle, kernel};
+use crate::{
+    Oracle, kernel,
+    matrix::{self, Square},
+};
 
 /// `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, with `A_i` symmetric and positive semidefinite.
 ///
@@ -40,10 +41,9 @@ impl DenseQuadratic {
         let curvatures = symmetric(curvatures, dim)?;
         let mut smoothness = Vec::with_capacity(users);
         for (user, curvature) in curvatures.iter().enumerate() {
-            let eigenvalues = matrix(curvature, dim)
-                .self_adjoint_eigenvalues(Side::Lower)
-                .map_err(|_| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })?;
-            let (least, most) = (eigenvalues[0], eigenvalues[dim - 1]);
+            let (least, most) = Square::from_lower(dim, curvature.clone())
+                .extreme_eigenvalues()
+                .ok_or_else(|| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })?;
             if least < -ROUNDING * most.abs() {
                 return Err(ProblemError::Indefinite { user, value: least });
             }
@@ -97,47 +97,51 @@ fn symmetric(curvatures: &[Vec<f64>], dim: usize) -> Result<Vec<Vec<f64>>, Probl
     Ok(curvatures)
 }
 
-fn matrix(entries: &[f64], dim: usize) -> Mat<f64> {
-    Mat::from_fn(dim, dim, |row, column| entries[row * dim + column])
-}
-
 /// The shortest solution of `A x = b`, and the smallest eigenvalue of `A` that is not zero, and the largest.
 ///
 /// Eigenvalues that rounding can explain count as zero, and are taken out of `A`: what is flat to one must be flat to all.
 fn solve(a: &mut [f64], b: &[f64]) -> Result<(Vec<f64>, Option<f64>, f64), ProblemError> {
     let dim = b.len();
-    let eigen = matrix(a, dim)
-        .self_adjoint_eigen(Side::Lower)
-        .map_err(|_| ProblemError::Eigenvalues { of: "the mean curvature".into() })?;
-    let values = eigen.S().column_vector();
-    let vectors = eigen.U();
+    let failed = || ProblemError::Eigenvalues { of: "the mean curvature".into() };
+    let square = Square::from_lower(dim, a.to_vec());
+    let (least, most) = square.extreme_eigenvalues().ok_or_else(failed)?;
+    let is_flat = |value: f64| value <= 0.0 || value / most <= dim as f64 * f64::EPSILON;
+    // Neither certainly flat nor certainly curved: the minimiser along it would be made of rounding errors.
+    let well_conditioned = |value: f64| match value / most {
+        part if part <= ROUNDING => Err(ProblemError::IllConditioned { part }),
+        _ => Ok(()),
+    };
+    if !is_flat(least) {
+        well_conditioned(least)?;
+        // Where nothing is flat there is one solution, and it needs no eigenvectors.
+        let (mut factor, mut solution) = (a.to_vec(), b.to_vec());
+        if !matrix::cholesky(&mut factor, dim, 0.0) {
+            return Err(ProblemError::IllConditioned { part: least / most });
+        }
+        matrix::cholesky_solve(&factor, &mut solution);
+        return Ok((solution, Some(least), most));
+    }
+    let (values, vectors) = square.eigen().ok_or_else(failed)?;
     let mut solution = vec![0.0; dim];
     let mut least = None;
-    for j in 0..dim {
-        let part = values[j] / values[dim - 1];
-        if values[j] <= 0.0 || part <= dim as f64 * f64::EPSILON {
-            let flat: Vec<f64> = (0..dim).map(|row| vectors[(row, j)]).collect();
-            let image: Vec<f64> = a.chunks_exact(dim).map(|row| kernel::dot(row, &flat)).collect();
-            let along = kernel::dot(&flat, &image);
+    for (j, value) in values.into_iter().enumerate() {
+        let vector = vectors.column(j);
+        if is_flat(value) {
+            let image: Vec<f64> = a.chunks_exact(dim).map(|row| kernel::dot(row, &vector)).collect();
+            let along = kernel::dot(&vector, &image);
             for row in 0..dim {
                 for column in 0..dim {
-                    let crossing = flat[row] * image[column] + image[row] * flat[column];
-                    a[row * dim + column] -= crossing - along * flat[row] * flat[column];
+                    let crossing = vector[row] * image[column] + image[row] * vector[column];
+                    a[row * dim + column] -= crossing - along * vector[row] * vector[column];
                 }
             }
             continue;
         }
-        // Neither certainly flat nor certainly curved: the minimiser along it would be made of rounding errors.
-        if part <= ROUNDING {
-            return Err(ProblemError::IllConditioned { part });
-        }
-        least = least.or(Some(values[j]));
-        let along: f64 = (0..dim).map(|k| vectors[(k, j)] * b[k]).sum();
-        for (k, x) in solution.iter_mut().enumerate() {
-            *x += vectors[(k, j)] * along / values[j];
-        }
+        well_conditioned(value)?;
+        least = least.or(Some(value));
+        kernel::add_scaled(&mut solution, kernel::dot(&vector, b) / value, &vector);
     }
-    Ok((solution, least, values[dim - 1].max(0.0)))
+    Ok((solution, least, most.max(0.0)))
 }
 
 impl Oracle for DenseQuadratic {

@@ -6,10 +6,8 @@ mod rows;
 
 use std::sync::Arc;
 
-use faer::{Mat, Side};
-
 use super::{Optimum, Problem, ProblemError};
-use crate::{Format, Oracle, Storage, kernel};
+use crate::{Format, Oracle, Storage, kernel, matrix::Square};
 
 pub use loss::Loss;
 pub use rows::Rows;
@@ -194,11 +192,9 @@ impl Regression {
     fn block_curvature(&self, user: usize, curvatures: &[f64]) -> Result<f64, ProblemError> {
         let block = self.blocks[user]..self.blocks[user + 1];
         let dim = self.rows.dim();
-        let eigenvalues_of = |size: usize, entry: &dyn Fn(usize, usize) -> f64| {
-            let matrix = Mat::from_fn(size, size, |row, column| entry(row.max(column), row.min(column)));
-            matrix
-                .self_adjoint_eigenvalues(Side::Lower)
-                .map_err(|_| ProblemError::Eigenvalues { of: format!("user {user}'s curvature") })
+        let largest = |matrix: Square| {
+            let failed = || ProblemError::Eigenvalues { of: format!("user {user}'s curvature") };
+            matrix.extreme_eigenvalues().map(|(_, largest)| largest.max(0.0)).ok_or_else(failed)
         };
         let count = block.len();
         if count <= dim && count <= DIRECT {
@@ -213,16 +209,18 @@ impl Regression {
                 // As many as there are rows without groups: no need to ask the solver.
                 return Ok(kernel::norm_squared(line(0)));
             }
-            let eigenvalues = eigenvalues_of(count, &|i, j| kernel::dot(line(i), line(j)))?;
-            return Ok(eigenvalues.last().copied().unwrap_or(0.0).max(0.0));
+            let mut products = vec![0.0; count * count];
+            for (i, products) in products.chunks_exact_mut(count).enumerate() {
+                kernel::dot_with_rows(&dense, line(i), &mut products[..=i]);
+            }
+            return largest(Square::from_lower(count, products));
         }
         if dim <= DIRECT {
             let mut outer = vec![0.0; dim * dim];
             for row in block {
                 self.rows.add_outer(row, self.shares[row] * curvatures[row], &mut outer);
             }
-            let eigenvalues = eigenvalues_of(dim, &|i, j| outer[i * dim + j])?;
-            return Ok(eigenvalues.last().copied().unwrap_or(0.0).max(0.0));
+            return largest(Square::from_lower(dim, outer));
         }
         Ok(largest_eigenvalue(dim, |x, image| {
             for row in block.clone() {
@@ -245,11 +243,10 @@ impl Regression {
         if self.loss == Loss::Squares {
             self.curvature = Some(outer.clone());
         }
-        let matrix = Mat::from_fn(dim, dim, |row, column| outer[row.max(column) * dim + row.min(column)]);
-        let eigenvalues = matrix
-            .self_adjoint_eigenvalues(Side::Lower)
-            .map_err(|_| ProblemError::Eigenvalues { of: "the mean curvature".into() })?;
-        Ok((eigenvalues[0].max(0.0), eigenvalues[dim - 1].max(0.0)))
+        let (least, largest) = Square::from_lower(dim, outer)
+            .extreme_eigenvalues()
+            .ok_or_else(|| ProblemError::Eigenvalues { of: "the mean curvature".into() })?;
+        Ok((least.max(0.0), largest.max(0.0)))
     }
 
     /// `∇f(x)`.

@@ -1,7 +1,7 @@
 //! How few queries can be enough when users are asked in random order: a yardstick for methods, and none itself.
 
 use super::ROUNDING;
-use crate::{Problem, kernel};
+use crate::{Problem, kernel, matrix};
 
 /// More parameters than this, and the Hessian is not looked at.
 const MOST_PARAMETERS: usize = 1000;
@@ -61,7 +61,9 @@ impl RandomOrderLimit {
         gradients.chunks_exact_mut(dim).for_each(|gradient| kernel::add_scaled(gradient, -1.0, &mean));
 
         let largest = gradients.chunks_exact(dim).map(kernel::norm).fold(0.0, f64::max);
-        factorise(&mut hessian, dim);
+        // A pivot that rounding can explain becomes zero.
+        let least_pivot = ROUNDING * (0..dim).map(|k| hessian[k * dim + k]).fold(0.0, f64::max);
+        matrix::cholesky(&mut hessian, dim, least_pivot);
         let mut sum = 0.0;
         for gradient in gradients.chunks_exact_mut(dim) {
             sum += inverse_form(&hessian, gradient, FLAT * largest)?;
@@ -97,23 +99,6 @@ impl RandomOrderLimit {
             }
         }
         Some(enough)
-    }
-}
-
-/// Cholesky's factor `L` of a positive semidefinite matrix, in its lower half, row by row. Plain loops rather than `faer`,
-/// for the same bytes on every processor. A pivot that rounding can explain becomes zero, and so does what is below it.
-fn factorise(matrix: &mut [f64], dim: usize) {
-    let largest = (0..dim).map(|k| matrix[k * dim + k]).fold(0.0, f64::max);
-    for k in 0..dim {
-        for row in k..dim {
-            let known = kernel::dot(&matrix[k * dim..][..k], &matrix[row * dim..][..k]);
-            matrix[row * dim + k] -= known;
-        }
-        let pivot = matrix[k * dim + k];
-        let scale = if pivot > ROUNDING * largest { 1.0 / pivot.sqrt() } else { 0.0 };
-        for row in k..dim {
-            matrix[row * dim + k] *= scale;
-        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! Steps with curvature: incremental quasi-Newton, and the curvature-aided aggregated gradient.
 
-use faer::{Mat, Side, linalg::solvers::Solve};
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update, Wants};
 use crate::{
     Belief, DefaultStep, LastGradient, Needs, Random, Reply, SettingError, belief::Replaced, choice::Purpose, kernel,
-    step_size::Known,
+    matrix, step_size::Known,
 };
 
 /// IQN (Mokhtari, Eisen & Ribeiro 2018): every user has a matrix `B_i`, at first `I / α`, that its answers improve by BFGS;
@@ -175,8 +174,10 @@ fn times(matrix: &[f64], x: &[f64]) -> Vec<f64> {
 }
 
 fn solve(matrix: &[f64], right: &[f64]) -> Option<Vec<f64>> {
-    let dim = right.len();
-    let matrix = Mat::from_fn(dim, dim, |row, column| matrix[row * dim + column]);
-    let solution = matrix.llt(Side::Lower).ok()?.solve(&Mat::from_fn(dim, 1, |row, _| right[row]));
-    Some((0..dim).map(|row| solution[(row, 0)]).collect())
+    let (mut factor, mut solution) = (matrix.to_vec(), right.to_vec());
+    if !matrix::cholesky(&mut factor, right.len(), 0.0) {
+        return None;
+    }
+    matrix::cholesky_solve(&factor, &mut solution);
+    Some(solution)
 }

@@ -119,22 +119,26 @@ impl Case {
 
     /// Compares a session with the beginning of a naive run.
     fn compare(&self, session: &mut Session<'_>, naive: &[Asked], queries: usize) {
+        self.compare_within(1e-12, session, naive, queries);
+    }
+
+    fn compare_within(&self, tolerance: f64, session: &mut Session<'_>, naive: &[Asked], queries: usize) {
         let ours = self.log(session, queries);
         assert!(naive.len() >= queries);
         for (number, (ours, naive)) in ours.iter().zip(naive).enumerate() {
             let place = format!("problem {}, query {number}", self.seed);
             assert_eq!(ours.user, naive.user, "user in {place}");
-            close(&ours.at, &naive.at, &place);
-            close(&ours.after, &naive.after, &place);
+            close(&ours.at, &naive.at, tolerance, &place);
+            close(&ours.after, &naive.after, tolerance, &place);
         }
     }
 }
 
-fn close(ours: &[f64], naive: &[f64], place: &str) {
+fn close(ours: &[f64], naive: &[f64], tolerance: f64, place: &str) {
     assert_eq!(ours.len(), naive.len());
     let scale = naive.iter().fold(1.0, |scale: f64, x| scale.max(x.abs()));
     for (x, y) in ours.iter().zip(naive) {
-        assert!((x - y).abs() <= 1e-12 * scale, "{x} against {y} in {place}");
+        assert!((x - y).abs() <= tolerance * scale, "{x} against {y} in {place}");
     }
 }
 

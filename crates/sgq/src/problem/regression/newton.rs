@@ -1,9 +1,7 @@
 //! The optimum of a regression, by Newton's method.
 
-use faer::{Mat, Side, linalg::solvers::Solve};
-
 use super::Regression;
-use crate::{Problem, kernel, problem::ProblemError};
+use crate::{Problem, kernel, matrix, problem::ProblemError};
 
 /// Newton's method from zero until the gradient has lost all its digits, or is below this.
 pub(super) const TOLERANCE: f64 = 1e-12;
@@ -69,14 +67,13 @@ fn newton_direction(problem: &Regression, x: &[f64], gradient: &[f64]) -> Option
     let trace: f64 = (0..dim).map(|k| hessian[k * dim + k]).sum();
     for attempt in 0..12 {
         let hair = if attempt == 0 { 0.0 } else { 1e-16 * trace * 10f64.powi(attempt) };
-        let matrix = Mat::from_fn(dim, dim, |row, column| {
-            let (low, high) = if row < column { (row, column) } else { (column, row) };
-            hessian[high * dim + low] + if row == column { hair } else { 0.0 }
-        });
-        if let Ok(factor) = matrix.llt(Side::Lower) {
-            let right = Mat::from_fn(dim, 1, |row, _| gradient[row]);
-            let solution = factor.solve(&right);
-            let direction: Vec<f64> = (0..dim).map(|row| solution[(row, 0)]).collect();
+        let mut factor = hessian.clone();
+        for k in 0..dim {
+            factor[k * dim + k] += hair;
+        }
+        if matrix::cholesky(&mut factor, dim, 0.0) {
+            let mut direction = gradient.to_vec();
+            matrix::cholesky_solve(&factor, &mut direction);
             if direction.iter().all(|value| value.is_finite()) {
                 return Some(direction);
             }

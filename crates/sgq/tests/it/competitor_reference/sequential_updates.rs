@@ -135,7 +135,8 @@ fn incremental_quasi_newton() {
         let naive = iqn(&case, &in_turn(&case, STEPS));
         rounds += naive.len() / case.users();
         let mut session = case.session(LastGradient::new(), Cyclic::new(), QuasiNewton::new());
-        case.compare(&mut session, &naive, naive.len());
+        // Its matrices come from differences of answers, which make more of rounding: up to 1.4e-12.
+        case.compare_within(1e-11, &mut session, &naive, naive.len());
     }
     // On average everybody's matrix has learned several times before a run has converged.
     assert!(rounds > 40 * 4, "{rounds}");

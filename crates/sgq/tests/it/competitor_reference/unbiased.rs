@@ -69,7 +69,7 @@ where
         assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let expected = (0..case.users())
             .fold(vec![0.0; asked.at.len()], |sum, i| plus(&sum, &times(p[i] * weights[step][i], &gradients[i])));
-        close(&expected, &mean(&gradients), &format!("problem {}, step {step}", case.seed));
+        close(&expected, &mean(&gradients), 1e-12, &format!("problem {}, step {step}", case.seed));
     }
 }
 
@@ -142,7 +142,7 @@ fn the_mean_step_does_not_depend_on_the_sampling<B: Belief + Clone, U: Update<B>
             }
             expectations.push(expected);
         }
-        close(&expectations[0], &expectations[1], &format!("problem {}", case.seed));
+        close(&expectations[0], &expectations[1], 1e-12, &format!("problem {}", case.seed));
     }
 }
 
