@@ -11,9 +11,9 @@ use std::{error::Error, f64::consts::TAU, fmt::Write as _, path::Path};
 
 use sgq::{Random, problem::Quadratic, random::derive_seed, simulate::in_parallel, theory::Spread};
 use sgq_bench::{
-    certify::short,
     figure::{Curve, Figure, Point},
     output::{Claim, Folder},
+    readable::short,
 };
 
 const TRIALS: u64 = 300;

@@ -17,7 +17,7 @@ pub use json::CertificateFile;
 use crate::{
     Experiment,
     experiment::{NamedMethod, NamedProblem},
-    summary::readable,
+    readable::{readable, short, short_factor},
 };
 
 /// Where constants are to hold, as a user writes it; see [`FromStr`].
@@ -348,23 +348,6 @@ fn in_words(whose: &str, bound: &Bound, targets: &[f64]) -> String {
     words
 }
 
-/// A number with four digits that count.
-pub fn short(number: f64) -> String {
-    if number == 0.0 || !number.is_finite() {
-        return number.to_string();
-    }
-    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
-    if (1e-3..1e6).contains(&number.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
-}
-
-/// A factor close to 1: as many digits as show by how much it is below.
-pub fn short_factor(factor: f64) -> String {
-    match 1.0 - factor {
-        rest if rest > 0.0 && rest < 0.01 => format!("(1 − {})", short(rest)),
-        _ => short(factor),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,13 +376,5 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(expected) && error.contains("write sublevel"), "{error}");
         }
-    }
-
-    #[test]
-    fn numbers_are_short() {
-        let numbers = [0.025, 7.438_016e-4, 2.0, 25.0, 0.963_907_5, 1e-300, 0.0, 1_234_567.0, -0.123_45];
-        let expected = ["0.025", "7.438e-4", "2", "25", "0.9639", "1e-300", "0", "1.235e6", "-0.1235"];
-        assert_eq!(numbers.map(short), expected);
-        assert_eq!([0.97, 0.999_5, 0.0].map(short_factor), ["0.97", "(1 − 5e-4)", "0"]);
     }
 }

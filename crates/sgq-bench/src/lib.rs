@@ -15,6 +15,7 @@ pub mod memory;
 pub mod output;
 pub mod random_bench;
 pub mod random_problem;
+pub mod readable;
 pub mod report;
 pub mod run;
 pub mod statistics;

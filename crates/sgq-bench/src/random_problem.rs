@@ -12,7 +12,7 @@ use sgq::{
 };
 use thiserror::Error;
 
-use crate::certify::short;
+use crate::readable::short;
 use draws::Draws;
 
 /// Raised with every change of what a seed gives, so that results of earlier problems are not mistaken for these.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{Experiment, figure::escape as escaped, limit, run::Results, summary::readable};
+use crate::{Experiment, figure::escape as escaped, limit, readable::readable, run::Results};
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {

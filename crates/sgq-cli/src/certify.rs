@@ -5,8 +5,9 @@ use std::{error::Error, fmt::Write as _, path::PathBuf};
 use sgq::theory::{Certificate, Constant, Region, Theorem};
 use sgq_bench::{
     Experiment,
-    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify, short, short_factor},
+    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify},
     experiment::NamedProblem,
+    readable::{short, short_factor},
 };
 
 use crate::{Outcome, run, terminal};

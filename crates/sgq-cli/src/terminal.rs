@@ -7,7 +7,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use sgq_bench::{Experiment, experiment::FileError, output::Folder, report::Table, run::Results, summary::readable};
+use sgq_bench::{Experiment, experiment::FileError, output::Folder, readable::readable, report::Table, run::Results};
 
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 2_000;

@@ -99,7 +99,7 @@ pub const BELIEFS: &[PartEntry<AnyBelief>] = &[
     PartEntry {
         name: "last-gradient",
         summary: "each user's last gradient, where it was taken, and the mean of them all",
-        make: || AnyBelief::Table(LastGradient::new()),
+        make: || AnyBelief::Table(Box::new(LastGradient::new())),
     },
     PartEntry {
         name: "model",

@@ -127,7 +127,7 @@ impl Method {
             return Ok(());
         }
         let known = self.settings().iter().map(|setting| setting.name).collect();
-        Err(SettingError::Unknown { method: self.name.clone(), name: name.to_owned(), known })
+        Err(SettingError::Unknown { method: (&*self.name).into(), name: name.into(), known })
     }
 
     /// The same with a setting changed.

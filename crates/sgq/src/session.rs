@@ -126,6 +126,19 @@ pub struct Query {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ticket(pub u64);
 
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Query {
+    /// What to ask whom, for a log or a person.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "question {}: the gradient of user {} at {:?}", self.ticket, self.user, self.point)
+    }
+}
+
 /// Everything that decides how a session goes on, but for the state of the method's parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct State {
@@ -456,9 +469,11 @@ fn fingerprint(gradient: &[f64]) -> u64 {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum TellError {
-    #[error("no question with ticket {} is open: tell answers to the question that `ask` returned last", .ticket.0)]
+    #[error("no question with ticket {ticket} is open: tell answers to the question that `ask` returned last")]
     UnknownTicket { ticket: Ticket },
-    #[error("the question with ticket {} already has another answer: an answer cannot be changed once it is used", .ticket.0)]
+    #[error(
+        "the question with ticket {ticket} already has another answer: an answer cannot be changed once it is used"
+    )]
     AnsweredAlready { ticket: Ticket },
     #[error("the gradient of user {user} has {found} numbers, expected {expected}: one for each parameter")]
     Length { user: usize, expected: usize, found: usize },

@@ -73,7 +73,7 @@ impl<'a> Setting<'a> {
             (Place::OptionalNumber(it), Value::Number(_) | Value::Count(_)) => **it = Some(in_range?),
             _ => {
                 let expected = self.expected();
-                return Err(SettingError::Kind { name: self.name, value: value.to_string(), expected });
+                return Err(SettingError::Kind { name: self.name, value: value.to_string().into(), expected });
             }
         }
         Ok(())
@@ -207,9 +207,9 @@ pub enum SettingError {
     #[error("{name} is {value}: it must {range}")]
     Range { name: &'static str, value: f64, range: Range },
     #[error("{name} is {value}: it must be {expected}")]
-    Kind { name: &'static str, value: String, expected: &'static str },
+    Kind { name: &'static str, value: Box<str>, expected: &'static str },
     #[error("{method} has no setting {name:?}: {}", known_words(.known))]
-    Unknown { method: String, name: String, known: Vec<&'static str> },
+    Unknown { method: Box<str>, name: Box<str>, known: Box<[&'static str]> },
     #[error("{name} is {value}, and there are {users} users: give at most as many as there are")]
     MoreThanUsers { name: &'static str, value: usize, users: usize },
     #[error("position {position} of the fixed sequence is user {user}, but there are only {users}: users count from 0")]

@@ -15,8 +15,8 @@ use crate::{
     Experiment,
     experiment::NamedMethod,
     figure::{Look, Panel, Panels, Series, Vertical},
+    readable::readable,
     report::Table,
-    summary::readable,
 };
 
 /// Shares outside of these are drawn on the edge.

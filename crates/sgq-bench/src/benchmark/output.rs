@@ -8,8 +8,8 @@ use crate::{
     figure::{Curve, Figure, Point},
     limit,
     output::{Folder, OutputError, file_name, quoted},
+    readable::readable,
     report,
-    summary::readable,
 };
 
 /// Writes everything.

@@ -4,10 +4,7 @@ use serde::Serialize;
 use sgq::theory::{Bound, Constant, Region, Status, Verdict};
 
 use super::MethodCertificate;
-use crate::{
-    Experiment,
-    summary::{Pairs, readable},
-};
+use crate::{Experiment, readable::readable, summary::Pairs};
 
 /// What `sgq certify --json` prints.
 #[derive(Debug, Serialize)]

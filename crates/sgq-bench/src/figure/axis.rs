@@ -1,5 +1,7 @@
 //! What the axes span and where their ticks stand.
 
+use sgq::storage::readable_count;
+
 use super::Point;
 
 /// Beyond this, differences of abscissas could overflow.
@@ -222,22 +224,10 @@ fn round_labels(values: &[f64], step: f64) -> Vec<Label> {
 
 /// `digits` with a comma between thousands and a true minus sign.
 fn grouped(digits: &str) -> String {
-    let (sign, size) = match digits.strip_prefix('-') {
-        Some(size) => ("−", size),
-        None => ("", digits),
-    };
-    let (whole, part) = match size.split_once('.') {
-        Some((whole, part)) => (whole, format!(".{part}")),
-        None => (size, String::new()),
-    };
-    let mut grouped = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{sign}{grouped}{part}")
+    let (sign, size) = digits.strip_prefix('-').map_or(("", digits), |size| ("−", size));
+    let (whole, part) = size.split_at(size.find('.').unwrap_or(size.len()));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), readable_count);
+    format!("{sign}{whole}{part}")
 }
 
 #[cfg(test)]

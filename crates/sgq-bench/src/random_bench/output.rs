@@ -10,11 +10,10 @@ use super::{
 };
 use crate::{
     benchmark::Tuned,
-    certify::short,
     output::{Folder, quoted},
     random_problem::Traits,
+    readable::{readable, short},
     report::Table,
-    summary::readable,
 };
 
 /// All of it but the curves, for JSON.

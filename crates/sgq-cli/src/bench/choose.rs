@@ -5,14 +5,11 @@ use std::{cell::OnceCell, error::Error, path::PathBuf};
 use clap::ValueEnum;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use sgq::{
-    Format, Storage,
-    storage::{readable_bytes, readable_count},
-};
+use sgq::{Format, Storage, storage::readable_bytes};
 use sgq_bench::{
-    certify::short,
     choose::{ChooseError, Control, DUMP_FILES, EndedEarly, Measurement, Options, Stage, StepKind, choose},
     output::{Claim, Folder},
+    readable::{grouped, readable_time, short},
 };
 
 use crate::{Outcome, experiments::interrupt_flag, terminal};
@@ -244,27 +241,4 @@ fn table(it: &Measurement) -> String {
         from => format!("Means and medians are from step {from} on."),
     };
     text + &format!("\n  {agreement} {averages}")
-}
-
-/// `12,345`; below a hundred with a digit behind the point, where it has one.
-fn grouped(number: f64) -> String {
-    match number {
-        number if number < 100.0 => ((number * 10.0).round() / 10.0).to_string(),
-        number => readable_count(number.round() as usize),
-    }
-}
-
-/// Three digits that count.
-fn readable_time(us: f64) -> String {
-    let (value, unit) = match us {
-        us if us < 999.5 => (us, "µs"),
-        us if us < 999_500.0 => (us / 1e3, "ms"),
-        us => (us / 1e6, "s"),
-    };
-    let digits = match value {
-        value if value < 9.995 => 2,
-        value if value < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
 }

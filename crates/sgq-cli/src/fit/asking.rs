@@ -13,7 +13,7 @@ use sgq::{
     problem::Regression,
     simulate::SimulationError,
 };
-use sgq_bench::certify::short;
+use sgq_bench::readable::short;
 
 /// The gap is looked at this many times at most: it takes all rows, a query only one user's.
 const LOOKS: u64 = 1000;

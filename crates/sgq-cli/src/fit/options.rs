@@ -178,7 +178,7 @@ impl MethodOptions {
         };
         if let Some(p) = self.p {
             method.set("p", Value::Number(p)).map_err(|error| match error {
-                SettingError::Unknown { method, .. } => FitError::NoExploration { method },
+                SettingError::Unknown { method, .. } => FitError::NoExploration { method: method.into() },
                 error => error.into(),
             })?;
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
 use sgq::{Method, Session};
-use sgq_bench::certify::short;
+use sgq_bench::readable::short;
 use sgq_data::{Card, Counts};
 
 use super::{

@@ -68,7 +68,7 @@ pub enum AnyBelief {
     /// No memory.
     Nothing(Nothing),
     /// The last gradients.
-    Table(LastGradient),
+    Table(Box<LastGradient>),
     /// A model of all users.
     Model(Box<Model>),
 }
@@ -86,7 +86,7 @@ impl AnyPart for AnyBelief {
     fn type_name(&self) -> String {
         match self {
             Self::Nothing(it) => crate::Part::type_name(it),
-            Self::Table(it) => crate::Part::type_name(it),
+            Self::Table(it) => crate::Part::type_name(&**it),
             Self::Model(it) => crate::Part::type_name(&**it),
         }
     }
@@ -202,7 +202,7 @@ impl Method {
 fn fit(name: &str, belief: AnyBelief, choice: AnyChoice, update: AnyUpdate) -> Option<Method> {
     Some(match belief {
         AnyBelief::Nothing(belief) => Method::boxed(name, belief, choice.nothing?, update.nothing?),
-        AnyBelief::Table(belief) => Method::boxed(name, belief, choice.table?, update.table?),
+        AnyBelief::Table(belief) => Method::boxed(name, *belief, choice.table?, update.table?),
         AnyBelief::Model(belief) => Method::boxed(name, *belief, choice.model?, update.model?),
     })
 }

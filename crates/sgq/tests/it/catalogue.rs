@@ -5,7 +5,7 @@ use sgq::{
     belief::{BELIEFS, Nothing},
     choice::{CHOICES, Shuffled, SurrogateEi, Uniform},
     method::{self, ComposeError, METHODS},
-    problem::DenseQuadratic,
+    problem::{DenseQuadratic, Loss, Regression, Rows},
     setting::Value,
     update::{BestStep, Saga, Sgd, UPDATES},
 };
@@ -164,7 +164,7 @@ fn settings_are_read_and_set_by_name() {
             let SettingError::Kind { name, value, expected } = same.set(setting.name, wrong).unwrap_err() else {
                 panic!("{}", setting.name)
             };
-            assert_eq!((name, value, expected), (setting.name, wrong.to_string(), setting.expected));
+            assert_eq!((name, value, expected), (setting.name, wrong.to_string().into(), setting.expected));
             seen.push(setting.name);
         }
         assert_eq!(same, method);
@@ -280,5 +280,38 @@ fn methods_are_shown_in_a_line() {
         (method::saga().named("mine"), "mine: last-gradient + uniform + saga, lazy = false, learned = false"),
     ] {
         assert_eq!(method.to_string(), line);
+    }
+}
+
+/// Two users with one row each: `L_1 = 1 + λ`, `L_2 = 9 + λ`, and f's own `L` is `5 + λ`.
+#[test]
+fn default_steps_are_what_the_formulas_say() {
+    let rows = Rows::Dense { dim: 1, values: vec![1.0, 3.0] };
+    let problem = Regression::new(rows, vec![1.0, 1.0], &[0, 1, 2], Loss::Squares, 1.0).unwrap();
+    let settings = Settings::for_problem(vec![0.0], &problem);
+    let expected = [
+        ("sgd", "1/(2 L_max)", 20.0),
+        ("importance-sgd", "1/(2 mean L_i)", 12.0),
+        ("sgq", "1/(2 L_max)", 20.0),
+        ("saga", "1/(3 L_max)", 30.0),
+        ("sag", "1/(16 L_max)", 160.0),
+        ("iag", "1/(n L)", 12.0),
+        ("svrg", "1/(10 L_max)", 100.0),
+        ("l-svrg", "1/(6 L_max)", 60.0),
+        ("katyusha", "1/(3 L_max)", 30.0),
+        ("sarah", "1/(2 L_max)", 20.0),
+        ("iqn", "1/L_max", 10.0),
+        ("gd", "1/L", 6.0),
+    ];
+    for (name, formula, inverse) in expected {
+        let step = Method::by_name(name).unwrap().default_step(&settings).unwrap().unwrap();
+        assert_eq!(step.formula, formula, "{name}");
+        assert!((step.size * inverse - 1.0).abs() < 1e-12, "{name}: {}", step.size);
+        // A session that is told nothing takes it.
+        let session = Session::new(Method::by_name(name).unwrap(), settings.clone()).unwrap();
+        assert_eq!(session.step_size(), step.size, "{name}");
+    }
+    for name in ["frugal", "practical-sgq"] {
+        assert_eq!(Method::by_name(name).unwrap().default_step(&settings), Ok(None));
     }
 }
