@@ -153,7 +153,7 @@ def grouped():
         kind = GroupedLogisticRegression if loss == "logistic" else GroupedRidge
         at_zero = problem.gap(np.zeros(problem.dim))
         print(f"  {name:14}{problem.users:4} users", end="")
-        for method in ("saga", "iqn"):
+        for method in ("saga", "frugal", "iqn"):
             models = [kind(method, l2=L2, fit_intercept=False, random_state=seed).fit(X, y, groups) for seed in range(ROUNDS)]
             counts = [model.n_queries_ for model in models]
             gap = statistics.median(problem.gap(model.coef_.reshape(-1)) / at_zero for model in models)
