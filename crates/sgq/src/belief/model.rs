@@ -303,7 +303,7 @@ impl Model {
         self.estimate.as_ref().zip(self.plan.as_ref())
     }
 
-    /// `G = ‖mean gᵢ‖ + mean Lᵢ ‖x − xᵢ‖ ≥ ‖∇f(x)‖`, once everybody was asked: § 9.
+    /// `G = ‖mean gᵢ‖ + mean Lᵢ ‖x − xᵢ‖ ≥ ‖∇f(x)‖`, once everybody was asked: Eq. (36).
     pub(crate) fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> f64 {
         let carried = self.answers.iter().map(|(user, it)| smoothness[user] * kernel::distance(&it.point, point));
         kernel::norm(self.answers.mean_gradient()) + carried.sum::<f64>() / self.sizes.len() as f64

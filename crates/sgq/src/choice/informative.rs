@@ -27,7 +27,7 @@ impl Informative {
     }
 
     /// A random order in which a user comes the sooner the larger it is, and the cheaper: a draw without replacement with
-    /// chances in proportion to `s_i / √c_i` (Efraimidis & Spirakis 2006).
+    /// chances in proportion to `s_i / √c_i`, Eq. (38) (Efraimidis & Spirakis 2006).
     fn shuffle(&mut self, scene: &Scene<'_, Model>, random: &mut Random) {
         let chance = |user: usize| scene.belief.size(user) / scene.cost(user).sqrt();
         let mut keys: Vec<(f64, usize)> =
@@ -61,7 +61,7 @@ fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>
     scores[..=middle].iter().map(|(_, score, user)| (*score, *user)).reduce(larger)
 }
 
-/// Whose last answer may be off by the most.
+/// Whose last answer may be off by the most: Eq. (40).
 fn farthest(scene: &Scene<'_, Model>) -> Option<(f64, usize)> {
     largest(scene, |user| scene.belief.staleness(user, scene.point))
 }

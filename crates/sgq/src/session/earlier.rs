@@ -100,6 +100,7 @@ impl<'s> Session<'s> {
         }
         self.check(*user, point, Purpose::Earlier, gradient)?;
         self.state.meter.take_over();
+        self.state.pending = None;
         self.state.point = point.as_slice().into();
         // A step that corrects by everybody's answers waits for them.
         let complete =

@@ -35,7 +35,7 @@ impl ToMinimiser {
         Self { caution: 1.0, largest_first: 0.0, reach: Reach::default(), safeguard: Safeguard::default() }
     }
 
-    /// Learns from an answer that is believed how far the model may be trusted.
+    /// Learns from an answer that is believed how far the model may be trusted: Eq. (32) and (33).
     fn learn(&mut self, belief: &Model, user: usize, point: &[f64]) {
         if !belief.anchor().is_empty() {
             self.caution = match belief.is_uphill() {
@@ -87,7 +87,7 @@ impl Default for ToMinimiser {
 }
 
 /// A little way down the gradient of the user whose curvature is missing: its next answer then shows it. Where it has none, the
-/// way is ten times as long the next time (§ 2).
+/// way is ten times as long the next time: Eq. (41).
 fn probe(belief: &Model, point: &mut [f64]) {
     if let Some((_, answer)) = belief.lacks_curvature_of().filter(|(_, answer)| answer.norm > 0.0) {
         let way = belief.scale().probe_length(belief.unit());

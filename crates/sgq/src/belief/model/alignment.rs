@@ -19,7 +19,7 @@ pub(super) struct Alignment {
 }
 
 impl Alignment {
-    /// `η`, at most `most`.
+    /// `η`, Eq. (19), at most `most`.
     pub fn strength(&self, dim: usize, most: f64) -> f64 {
         if self.count > 0.0 {
             let doubted = self.looked * (1.0 + FRUGAL.alignment_doubt / self.count) + 1.0 / dim as f64;
@@ -41,7 +41,7 @@ impl Alignment {
     }
 }
 
-/// `Δ_i v` of a user of this size with this answer.
+/// `Δ_i v`, Eq. (18), of a user of this size with this answer.
 pub(super) fn expected(size: f64, answer: &Answer, answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
     let mut expected = mean_along(answers, sizes, v);
     expected.iter_mut().for_each(|value| *value = -*value);

@@ -101,7 +101,7 @@ impl Dense {
         self.fit.as_ref().zip(self.known.as_ref())
     }
 
-    /// `R + P`: what the users differ by, and what is assumed before that is seen.
+    /// `R + P`, Eq. (8): what the users differ by, and what is assumed before that is seen.
     fn spread(&self, centred: &Centred<Square>) -> (Square, Square) {
         let residual = residual(&centred.gradients, &centred.mixed, &centred.points, &self.curvature);
         let mut spread = residual.clone();
@@ -130,7 +130,7 @@ impl Dense {
         self.curvature.times_vector(directions)
     }
 
-    /// `T = C̃^¼` scaled: in `T x` the users' gradients spread alike in all directions, as far as is known.
+    /// `T = C̃^¼` scaled, Eq. (9): in `T x` the users' gradients spread alike in all directions, as far as is known.
     fn metric(&self, spread: &Square) -> Option<Metric> {
         let dim = spread.dim();
         let total = (spread.trace() / self.sums.weight).max(TINY);
@@ -148,7 +148,7 @@ impl Dense {
         Some(Metric { to: matrix(&stretch), from: matrix(&shrink), from_twice: matrix(&shrink_twice) })
     }
 
-    /// Shared curvature, by a regression of gradients on points and of changes on directions.
+    /// Shared curvature, by a regression of gradients on points and of changes on directions: Eq. (10) to (17).
     fn fit(&mut self, centred: &Centred<Square>, view: &View<'_>) -> Option<Fit> {
         let Sums { weight, secants, own, feedback, start, .. } = &self.sums;
         let (weight, dim) = (*weight, start.len() as f64);

@@ -12,7 +12,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// From everybody's answer, carried to the mean: the best linear prediction. What a user's own answer tells, `s_i q_i` of
+    /// From everybody's answer, carried to the mean: the best linear prediction, Eq. (21) to (25). What a user's own answer tells, `s_i q_i` of
     /// what there is to know, is taken from it; the rest is predicted from all answers alike, so that it does not matter if the
     /// larger users, who are asked sooner, differ from the others. `q_i` is less the more the user's own curvature may have
     /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies by `B`.

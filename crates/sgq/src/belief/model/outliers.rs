@@ -31,7 +31,7 @@ impl Outliers {
         self.last.map(|(user, _)| user)
     }
 
-    /// Judges an answer of this length, where the longest held has that one.
+    /// Judges an answer of this length, where the longest held has that one: Eq. (34) and (35).
     pub fn judge(&mut self, user: usize, length: f64, uphill: bool, longest: impl FnOnce() -> f64) -> Verdict {
         let before = self.last.take();
         if before.is_some_and(|(who, before)| who == user && length > FRUGAL.as_long * before) {

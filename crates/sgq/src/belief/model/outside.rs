@@ -51,7 +51,7 @@ impl Outside {
         self.known.as_ref()
     }
 
-    /// As [`Dense::refit`](super::dense::Dense::refit), with every matrix a multiple of the identity. `inside` are the traces of
+    /// Eq. (43) and (44): as [`Dense::refit`](super::dense::Dense::refit), with every matrix a multiple of the identity. `inside` are the traces of
     /// what is not outside, in so many directions; none while nothing was seen but what is inside.
     pub fn refit(&mut self, inside: Option<(Traces, usize)>, view: &View<'_>) -> &KnownOutside {
         let known = self.fit(inside, view);

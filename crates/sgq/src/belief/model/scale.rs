@@ -52,7 +52,7 @@ impl Scale {
         })
     }
 
-    /// Takes an answer, and the one of the same user that it replaces, to learn the mean where it is not known.
+    /// Takes an answer, and the one of the same user that it replaces, to learn the mean where it is not known: Eq. (3).
     pub fn see(&mut self, now: &Answer, before: Option<&Answer>, all_asked: bool) {
         if self.known {
             return;

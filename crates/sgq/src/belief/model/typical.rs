@@ -25,7 +25,7 @@ impl Evidence {
         self.noise / self.own_curvature
     }
 
-    /// `β`, drawn to what is expected; as it was before where numbers are past what can be held, or it would be lost for good.
+    /// `β`, Eq. (14), drawn to what is expected; as it was before where numbers are past what can be held, or it would be lost for good.
     pub fn typical(&self, before: f64, view: &View<'_>) -> f64 {
         let floor = view.flattest(self.secants);
         let expected = expected_curvature(view.point.len(), view.scale);
@@ -45,13 +45,13 @@ impl Evidence {
     }
 }
 
-/// `β₀`: the curvature that is expected in a typical direction.
+/// `β₀`, Eq. (12): the curvature that is expected in a typical direction.
 pub(super) fn expected_curvature(dim: usize, scale: f64) -> f64 {
     FRUGAL.least_expected.max(2.0 / (2.0 + dim as f64)) * scale
 }
 
 impl View<'_> {
-    /// `φ`: no curvature is believed to be smaller, after so many secants. With every answer curvature far below the users' own
+    /// `φ`, Eq. (13): no curvature is believed to be smaller, after so many secants. With every answer curvature far below the users' own
     /// becomes easier to believe, the more so in many dimensions.
     pub(super) fn flattest(&self, secants: f64) -> f64 {
         let dim = self.point.len() as f64;

@@ -56,7 +56,7 @@ fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target>
     Some(Target { anchor: anchor.clone(), minimiser, followed: Followed { inside: followed, outside: part / bend } })
 }
 
-/// The way from the start to the minimiser, drawn back by how unsure it is, and `F`; `anchor` counts from the start too.
+/// The way from the start to the minimiser, drawn back by how unsure it is, and `F`, Eq. (26) to (29); `anchor` counts from the start too.
 fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Square)> {
     let (fit, known) = plan.believed()?;
     let (metric, basis, dim) = (&fit.metric, &fit.basis, fit.bends.len());

@@ -32,14 +32,14 @@ impl Reach {
         self.limit = self.before;
     }
 
-    /// A good answer, so far from the anchor: where there is a limit, there was a move.
+    /// A good answer, so far from the anchor, Eq. (33): where there is a limit, there was a move.
     pub fn grow(&mut self, distance: impl FnOnce() -> f64) {
         if let Some(limit) = &mut self.limit {
             limit.length = (limit.growth * limit.length).max(distance());
         }
     }
 
-    /// Keeps the next point within reach of its anchor, and at most `widest` away. The first move is shorter; where no `L_i` are
+    /// Keeps the next point within reach of its anchor, and at most `widest` away: Eq. (30) and (31). The first move is shorter; where no `L_i` are
     /// known it is shorter still, and not longer than `unit`.
     pub fn limit(&mut self, next: &mut [f64], anchor: &[f64], widest: f64, is_first: bool, unit: Option<f64>) {
         let reach = self.limit.map_or(widest, |limit| limit.length.min(widest));

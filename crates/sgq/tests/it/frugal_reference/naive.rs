@@ -385,7 +385,7 @@ impl Naive {
         (with(&|value| value), with(&|value| 1.0 / value))
     }
 
-    /// Step 1.
+    /// Sections 3 and 4.1.
     fn spread(&self) -> Spread {
         let b = &self.shared;
         let c = self.covariance(b);
@@ -399,7 +399,7 @@ impl Naive {
         Spread { r: self.unexplained(b), t, t_inverse, sigma2, h2 }
     }
 
-    /// Step 2.
+    /// Sections 4.2 to 4.5.
     fn curvature(&self, spread: &Spread) -> Curvature {
         let Spread { r, t, t_inverse, sigma2, h2 } = spread;
         let (sums, secants) = (self.sums(), self.secant_sums());
@@ -451,7 +451,7 @@ impl Naive {
         dot(way, way) - along * along
     }
 
-    /// Step 3: shared and own curvature carry every answer to the weighted mean of the points.
+    /// Section 6: shared and own curvature carry every answer to the weighted mean of the points.
     fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
         let b = &curvature.shared;
         let c = self.covariance(b);
