@@ -94,6 +94,8 @@ impl Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(file_name(&stem(&args.file))));
+    // A slip in the command is named before the folder is looked at.
+    args.method.choose(0)?;
     args.claim().check(&out)?;
     let (data, loss) = args.data.read(&args.file)?;
     let in_file = |message: String| format!("{}: {message}", args.file.display());

@@ -146,15 +146,16 @@ impl Method {
 
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
-        self.parts.facts().default_step.is_some()
+        !self.parts.facts().own_step
     }
 
     /// The step size where nobody gives one, and where it comes from; `None` where the method goes its own way, or the
     /// settings do not say how smooth users are.
     pub fn default_step(&self, settings: &Settings) -> Result<Option<DefaultStep>, SettingsError> {
         let facts = self.parts.facts();
-        let known = facts.default_step.zip(settings.known_smoothness()?);
-        Ok(known.map(|(default, smoothness)| default(&Known::new(&smoothness, settings.pl_constant, facts.order))))
+        let smoothness = settings.known_smoothness()?.filter(|_| !facts.own_step);
+        Ok(smoothness
+            .map(|smoothness| self.parts.default_step(&Known::new(&smoothness, settings.pl_constant, facts.order))))
     }
 
     /// Whether two runs with different seeds are the same run.

@@ -94,23 +94,29 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The numbers from `low` to `high`, of which the last is always one of them.
+/// The numbers from one to another, of which either may be left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     low: f64,
-    low_included: bool,
     high: f64,
+    without_low: bool,
+    without_high: bool,
 }
 
 impl Range {
     /// `[low, high]`.
     pub const fn closed(low: f64, high: f64) -> Self {
-        Self { low, low_included: true, high }
+        Self { low, high, without_low: false, without_high: false }
     }
 
     /// `(low, high]`.
     pub const fn above(low: f64, high: f64) -> Self {
-        Self { low, low_included: false, high }
+        Self { without_low: true, ..Self::closed(low, high) }
+    }
+
+    /// `[low, high)`.
+    pub const fn below(low: f64, high: f64) -> Self {
+        Self { without_high: true, ..Self::closed(low, high) }
     }
 
     /// The value as a number, where it is in range; a switch is 0 or 1.
@@ -120,8 +126,8 @@ impl Range {
             Value::Count(count) => count as f64,
             Value::Number(number) => number,
         };
-        let high_enough = number > self.low || (self.low_included && number == self.low);
-        if high_enough && number <= self.high && number.is_finite() {
+        let end = (self.without_low && number == self.low) || (self.without_high && number == self.high);
+        if (self.low..=self.high).contains(&number) && number.is_finite() && !end {
             return Ok(number);
         }
         Err(SettingError::Range { name, value: number, range: *self })
@@ -130,12 +136,12 @@ impl Range {
 
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { low, low_included, high } = self;
-        match (low_included, high.is_infinite()) {
-            (true, true) => write!(f, "be finite and at least {low}"),
-            (false, true) => write!(f, "be finite and above {low}"),
-            (included, false) => write!(f, "lie in {}{low}, {high}]", if *included { '[' } else { '(' }),
+        let Self { low, high, without_low, without_high } = self;
+        if high.is_infinite() {
+            return write!(f, "be finite and {} {low}", if *without_low { "above" } else { "at least" });
         }
+        let (left, right) = (if *without_low { '(' } else { '[' }, if *without_high { ')' } else { ']' });
+        write!(f, "lie in {left}{low}, {high}{right}")
     }
 }
 
@@ -156,6 +162,18 @@ impl Value {
     pub fn parse(text: &str) -> Option<Self> {
         let switch = text.parse().ok().map(Self::Switch);
         switch.or_else(|| text.parse().ok().map(Self::Count)).or_else(|| text.parse().ok().map(Self::Number))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(on: bool) -> Self {
+        Self::Switch(on)
     }
 }
 

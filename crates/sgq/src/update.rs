@@ -30,7 +30,8 @@ pub use to_minimiser::ToMinimiser;
 /// # Contract
 ///
 /// `begin` is called once, before anything else. `wants` says what is to be asked next; every answer to that comes to `step`,
-/// after the belief has taken it in. Answers of a sweep that only the belief wants do not.
+/// after the belief has taken it in. Answers of a sweep that only the belief wants do not. An answer of a step counts
+/// `step.weight` times, so that choices that ask some users more often are corrected for.
 pub trait Update<B: Belief>: Part {
     /// Its own settings. Their ranges are checked before `begin`.
     fn settings(&mut self) -> Vec<Setting<'_>> {
@@ -48,13 +49,17 @@ pub trait Update<B: Belief>: Part {
         Needs::none()
     }
 
-    /// The step size that its authors suggest, where that is of use in practice; `None` where it goes its own way, and no step
-    /// size is wanted.
+    /// Whether it goes its own way, and no step size is wanted.
+    fn has_own_step(&self) -> bool {
+        false
+    }
+
+    /// The step size that its authors suggest, where that is of use in practice.
     ///
     /// The paper's theorems bound the steps of SGD, OGQ and SGQ by `μ / (2 L L_max)` and less, which is far too careful on
     /// real data.
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/(2 L_max)", 1.0 / (2.0 * known.smoothness.max())))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/(2 L_max)", 1.0 / (2.0 * known.smoothness.max()))
     }
 
     /// The theorem that bounds the step size, given the one that holds for plain SGD steps under the same choice.
@@ -107,12 +112,12 @@ pub struct Step<'a, B> {
 pub struct Sgd;
 
 impl<B: Belief> Update<B> for Sgd {
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
         // Gower et al. 2019; with importance sampling the mean takes the maximum's place.
-        Some(|known| match known.order {
+        match known.order {
             Order::BySmoothness => DefaultStep::new("1/(2 mean L_i)", 1.0 / (2.0 * known.smoothness.mean())),
             _ => DefaultStep::new("1/(2 L_max)", 1.0 / (2.0 * known.smoothness.max())),
-        })
+        }
     }
 
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
@@ -134,8 +139,8 @@ impl Update<LastGradient> for Saga {
         Needs { everybody: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max())))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max()))
     }
 
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {

@@ -16,6 +16,7 @@ pub(crate) trait Parts: DynClone + Debug + Send + Sync {
     fn type_names(&self) -> [String; 3];
     fn settings(&mut self) -> Vec<Setting<'_>>;
     fn facts(&self) -> Facts;
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep;
     /// Checks the settings, then lets the choice and the update begin. The belief, which takes the most room, is left.
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError>;
     fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
@@ -33,7 +34,7 @@ dyn_clone::clone_trait_object!(Parts);
 pub(crate) struct Facts {
     pub needs: Needs,
     pub order: Order,
-    pub default_step: Option<fn(&Known<'_>) -> DefaultStep>,
+    pub own_step: bool,
     pub theorem: Option<Theorem>,
 }
 
@@ -92,9 +93,13 @@ impl<B: Belief + Clone> Parts for Triple<B> {
         Facts {
             needs: self.choice.needs().and(self.update.needs()),
             order: self.choice.order(),
-            default_step: self.update.default_step(),
+            own_step: self.update.has_own_step(),
             theorem: theorem.filter(|theorem| as_proven || !matches!(theorem, Theorem::Two { .. })),
         }
+    }
+
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        self.update.default_step(known)
     }
 
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingsError> {
@@ -122,7 +127,7 @@ impl<B: Belief + Clone> Parts for Triple<B> {
 
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let Scenery { users, point, step_size, smoothness, costs, all_gradients, problem } = *scenery;
-        let own_step = self.update.default_step().is_none();
+        let own_step = self.update.has_own_step();
         let belief = &self.belief;
         let scene = Scene { users, point, step_size, own_step, belief, smoothness, costs, all_gradients, problem };
         self.choice.choose(&scene, random)

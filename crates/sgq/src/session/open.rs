@@ -64,15 +64,16 @@ impl<'s> Session<'s> {
             return Err(SettingsError::Cost { user, value: costs[user] });
         }
         let known = (smoothness.as_ref(), settings.pl_constant);
-        let schedule = match facts.default_step {
-            Some(default) => {
+        let schedule = match facts.own_step {
+            false => {
                 let missing = || StepSizeError::AutoNeedsSmoothness { method: name.clone() };
-                let auto = |smoothness| default(&Known::new(smoothness, settings.pl_constant, facts.order)).size;
+                let auto =
+                    |smoothness| parts.default_step(&Known::new(smoothness, settings.pl_constant, facts.order)).size;
                 let auto = || smoothness.as_ref().map(auto).ok_or_else(missing);
                 Schedule::new(settings.step_size, auto, || theory_step(&name, facts.theorem, known))?
             }
             // Where the update goes its own way, what is said of the step size does not matter.
-            None => Schedule::constant(1.0),
+            true => Schedule::constant(1.0),
         };
         // The last to be asked, because it takes the most room.
         parts.belief_mut().begin(users, dim, &settings.storage, smoothness.as_ref())?;

@@ -15,14 +15,14 @@ impl Update<LastGradient> for Aggregated {
         Needs { everybody: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| match known.order {
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        match known.order {
             // Gradients up to n steps old act like a delay.
             Order::InTurn => {
                 DefaultStep::new("1/(n L)", 1.0 / (known.smoothness.each().len() as f64 * known.objective()))
             }
             _ => DefaultStep::new("1/(16 L_max)", 1.0 / (16.0 * known.smoothness.max())),
-        })
+        }
     }
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
@@ -52,10 +52,8 @@ impl Update<LastGradient> for DoublyAggregated {
         Needs { everybody: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| {
-            DefaultStep::new("2/(L_max + μ)", 2.0 / (known.smoothness.max() + known.pl_constant.unwrap_or(0.0)))
-        })
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("2/(L_max + μ)", 2.0 / (known.smoothness.max() + known.pl_constant.unwrap_or(0.0)))
     }
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
@@ -80,6 +78,8 @@ impl Update<LastGradient> for DoublyAggregated {
     }
 }
 
+/// The new mean from the old one and the change, as the authors write it: the table's own, summed in another way, would differ
+/// in the last digits.
 fn move_along_new_mean(step: &Step<'_, LastGradient>, point: &mut [f64]) {
     let users = step.belief.users() as f64;
     let before = step.belief.replaced();

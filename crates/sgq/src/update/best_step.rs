@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update};
-use crate::{DefaultStep, LastGradient, Needs, Random, Setting, kernel, step_size::Known};
+use crate::{LastGradient, Needs, Random, Setting, kernel};
 
 /// `x −= α ∇f_i(x)` with the `α` at which the expected improvement, Eq. (7), is largest:
 ///
@@ -50,8 +50,8 @@ impl Update<LastGradient> for BestStep {
         Needs { smoothness: true, or_learned: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        None
+    fn has_own_step(&self) -> bool {
+        true
     }
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {

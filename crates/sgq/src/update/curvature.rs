@@ -55,9 +55,9 @@ impl Update<LastGradient> for QuasiNewton {
         Needs { everybody: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
         // IQN's first curvature.
-        Some(|known| DefaultStep::new("1/L_max", 1.0 / known.smoothness.max()))
+        DefaultStep::new("1/L_max", 1.0 / known.smoothness.max())
     }
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
@@ -147,8 +147,8 @@ impl<B: Belief> Update<B> for CurvatureAided {
         Needs { hessians: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/L", 1.0 / known.objective())
     }
 
     fn wants(&self) -> Wants<'_> {

@@ -51,8 +51,8 @@ impl<B: Belief> Update<B> for FullGradient {
         Ok(())
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/L", 1.0 / known.objective())
     }
 
     fn wants(&self) -> Wants<'_> {
@@ -141,8 +141,8 @@ impl<B: Belief> Update<B> for Lbfgs {
         Ok(())
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/L", 1.0 / known.objective()))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/L", 1.0 / known.objective())
     }
 
     fn wants(&self) -> Wants<'_> {

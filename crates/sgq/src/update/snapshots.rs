@@ -67,8 +67,8 @@ impl<B: Belief> Update<B> for Loopless {
         Needs { chance: true, ..Needs::none() }
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/(6 L_max)", 1.0 / (6.0 * known.smoothness.max())))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/(6 L_max)", 1.0 / (6.0 * known.smoothness.max()))
     }
 
     fn wants(&self) -> Wants<'_> {
@@ -159,8 +159,8 @@ impl<B: Belief> Update<B> for Katyusha {
         Ok(())
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max())))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max()))
     }
 
     fn wants(&self) -> Wants<'_> {

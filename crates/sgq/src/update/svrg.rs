@@ -36,8 +36,8 @@ impl<B: Belief> Update<B> for Svrg {
         Ok(())
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        Some(|known| DefaultStep::new("1/(10 L_max)", 1.0 / (10.0 * known.smoothness.max())))
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        DefaultStep::new("1/(10 L_max)", 1.0 / (10.0 * known.smoothness.max()))
     }
 
     fn wants(&self) -> Wants<'_> {

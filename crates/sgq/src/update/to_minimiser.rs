@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, Update, reduced_variance_step};
 use crate::{
-    DefaultStep, Random, SettingError, Smoothness,
+    Random, SettingError, Smoothness,
     belief::model::{Model, Move, Verdict},
     frugal::FRUGAL,
     kernel,
-    step_size::Known,
 };
 use reach::Reach;
 use safeguard::Safeguard;
@@ -101,8 +100,8 @@ impl Update<Model> for ToMinimiser {
         Ok(())
     }
 
-    fn default_step(&self) -> Option<fn(&Known<'_>) -> DefaultStep> {
-        None
+    fn has_own_step(&self) -> bool {
+        true
     }
 
     fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
