@@ -209,6 +209,13 @@ pub struct Reply<'a> {
     pub hessian: Option<&'a [f64]>,
 }
 
+impl<'a> Reply<'a> {
+    /// An answer to a question of that purpose: for tests of parts of one's own.
+    pub fn new(user: usize, point: &'a [f64], gradient: &'a [f64], purpose: Purpose) -> Self {
+        Self { user, point, gradient, purpose, loss: None, hessian: None }
+    }
+}
+
 /// A choice made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {

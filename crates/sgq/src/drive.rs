@@ -4,7 +4,7 @@ use std::{io, ops::ControlFlow};
 
 use thiserror::Error;
 
-use crate::{ChoiceError, Oracle, Query, Session, StopReason, TellError};
+use crate::{ChoiceError, Oracle, Query, Session, SettingsError, StopReason, TellError};
 
 /// One billed answer, as an observer sees it.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,7 @@ pub fn drive(
     users: &dyn Oracle,
     observer: &mut dyn Observer,
 ) -> Result<Option<StopReason>, DriveError> {
+    session.check_users(users)?;
     let mut gradient = vec![0.0; users.dim()];
     while let Some(query) = session.ask()? {
         observer.asked(session, &query);
@@ -74,6 +75,9 @@ pub fn drive(
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DriveError {
+    /// The session is not one for these users.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The choice failed.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
@@ -81,6 +85,6 @@ pub enum DriveError {
     #[error(transparent)]
     Tell(#[from] TellError),
     /// The answers could not be recorded.
-    #[error("the trace could not be written: {0}")]
+    #[error("the answers could not be recorded: {0}")]
     Record(#[from] io::Error),
 }

@@ -116,14 +116,16 @@ impl Method {
         self.settings().into_iter().find(|setting| setting.name == name)?.value
     }
 
-    /// Changes a setting, of every part that has one of that name.
+    /// Changes a setting, of every part that has one of that name: all of them or, where one refuses the value, none.
     pub fn set(&mut self, name: &str, value: Value) -> Result<(), SettingError> {
+        let mut parts = self.parts.clone();
         let mut found = false;
-        for mut setting in self.parts.settings().into_iter().filter(|setting| setting.name == name) {
+        for mut setting in parts.settings().into_iter().filter(|setting| setting.name == name) {
             setting.set(value)?;
             found = true;
         }
         if found {
+            self.parts = parts;
             return Ok(());
         }
         let known = self.settings().iter().map(|setting| setting.name).collect();
@@ -204,7 +206,7 @@ impl fmt::Display for Method {
     /// The name, the parts and the settings, in a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.part_names().join(" + "))?;
-        for setting in self.all_settings() {
+        for setting in self.settings() {
             if let Some(value) = setting.value {
                 write!(f, ", {} = {value}", setting.name)?;
             }

@@ -25,7 +25,12 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Nothing.
+    /// Nothing; each field can be set.
+    ///
+    /// ```
+    /// let mut needs = sgq::Needs::none();
+    /// needs.smoothness = true;
+    /// ```
     pub fn none() -> Self {
         Self::default()
     }

@@ -49,14 +49,7 @@ pub fn gap_curve(
     queries: u64,
     record: impl FnMut(&Answer<'_>) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
-    for (what, expected, found) in [
-        ("users", problem.users(), session.meter().billed_per_user().len()),
-        ("parameters", problem.dim(), session.point().len()),
-    ] {
-        if expected != found {
-            return Err(SettingsError::Mismatch { what, expected, found }.into());
-        }
-    }
+    session.check_users(problem)?;
     let gap = problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?;
     let length = usize::try_from(queries).unwrap_or(usize::MAX).saturating_add(1);
     let mut curve = Curve { problem, length, steps: session.steps(), gap, gaps: vec![gap], record };

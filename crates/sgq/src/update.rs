@@ -107,6 +107,13 @@ pub struct Step<'a, B> {
     pub smoothness: Option<&'a Smoothness>,
 }
 
+impl<'a, B> Step<'a, B> {
+    /// A step of that size on an answer that counts once: for tests of an update of one's own.
+    pub fn new(belief: &'a mut B, reply: Reply<'a>, size: f64) -> Self {
+        Self { belief, reply, weight: 1.0, size, smoothness: None }
+    }
+}
+
 /// `x −= α ∇f_i(x)`, Eq. (2); the gradient counts as much as its weight says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sgd;

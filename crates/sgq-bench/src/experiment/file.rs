@@ -356,7 +356,7 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         (Some(method), None, None) if belief.is_none() => Method::by_name(method),
         (None, Some(choice), Some(update)) => Method::compose(belief, choice, update),
         _ => {
-            let message = "a method needs either `method`, or both `choice` and `update` (and perhaps a `belief`)";
+            let message = "a method needs either `method` alone, or both `choice` and `update`, and perhaps a `belief`";
             return Err(section.source.error(&section.at, message));
         }
     };
@@ -364,7 +364,7 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         ComposeError::Unknown { what, name, names } => {
             section.complain(what, format!("{error}{}", suggestion(name, names.iter().copied())))
         }
-        _ => section.complain("choice", error),
+        _ => section.complain(if belief.is_some() { "belief" } else { "choice" }, error),
     })?;
     let settings = method.settings();
     keys.extend(settings.iter().map(|setting| setting.name));

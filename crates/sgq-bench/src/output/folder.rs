@@ -193,8 +193,12 @@ impl Staging {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name();
-            let is_staging = |name: &str| name.starts_with(Self::BEGINS) && name.ends_with(Self::ENDS);
-            if name.to_str().is_some_and(is_staging)
+            // `.sgq-<process>-<number>.partial`, and nothing else that may be called alike.
+            let numbers = |name: &str| {
+                let numbers = name.strip_prefix(Self::BEGINS)?.strip_suffix(Self::ENDS)?.split_once('-')?;
+                numbers.0.parse::<u32>().ok().zip(numbers.1.parse::<u64>().ok())
+            };
+            if name.to_str().and_then(numbers).is_some()
                 && let Ok(lock) = File::open(entry.path().join(Self::LOCK))
                 && fs4::FileExt::try_lock(&lock).is_ok()
             {

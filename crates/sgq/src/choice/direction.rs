@@ -42,7 +42,11 @@ impl Choice<LastGradient> for Projection {
         let least = projections.iter().copied().fold(f64::INFINITY, f64::min);
         let most = projections.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let rounds: u64 = self.asked.iter().sum();
-        let bound = |user: usize| (2.0 * (rounds as f64).ln() / self.asked[user] as f64).sqrt();
+        let bound = |user: usize| match self.asked[user] {
+            // Nothing bounds what a user who was never asked may be worth.
+            0 => f64::INFINITY,
+            asked => (2.0 * (rounds as f64).ln() / asked as f64).sqrt(),
+        };
         let spread = if most > least { most - least } else { 1.0 };
         let scores = (0..scene.users).map(|user| (projections[user] - least) / spread + bound(user));
         Ok(Chosen::user(kernel::argmax(scores).ok_or(ChoiceError::NoScore)?))

@@ -105,18 +105,18 @@ macro_rules! any_part {
 
         impl $any {
             /// One that does not read the belief.
-            pub fn by_any<T: Clone + $part<Nothing> + $part<LastGradient> + $part<Model>>(it: T) -> Self {
+            pub(crate) fn by_any<T: Clone + $part<Nothing> + $part<LastGradient> + $part<Model>>(it: T) -> Self {
                 let (nothing, table) = (it.clone(), it.clone());
                 Self { nothing: Some(Box::new(nothing)), table: Some(Box::new(table)), model: Some(Box::new(it)) }
             }
 
             /// One that reads the last gradients.
-            pub fn by_table(it: impl $part<LastGradient>) -> Self {
+            pub(crate) fn by_table(it: impl $part<LastGradient>) -> Self {
                 Self { table: Some(Box::new(it)), ..Self::default() }
             }
 
             /// One that reads the model.
-            pub fn by_model(it: impl $part<Model>) -> Self {
+            pub(crate) fn by_model(it: impl $part<Model>) -> Self {
                 Self { model: Some(Box::new(it)), ..Self::default() }
             }
         }
@@ -232,10 +232,10 @@ fn look_up<T>(
 pub enum ComposeError {
     #[error("there is no {what} {name:?}")]
     Unknown { what: &'static str, name: String, names: Vec<&'static str> },
-    #[error(
-        "the choice {choice:?} and the update {update:?} do not fit{}: no belief has what both of them read",
-        .belief.as_ref().map(|belief| format!(" the belief {belief:?}")).unwrap_or_default()
-    )]
+    #[error("the choice {choice:?} and the update {update:?} do not fit: {}", .belief.as_ref().map_or_else(
+        || "no belief has what both of them read".to_owned(),
+        |belief| format!("the belief {belief:?} lacks what one of them reads; leave it out, and the simplest that fits is taken"),
+    ))]
     DoNotFit { belief: Option<String>, choice: &'static str, update: &'static str },
 }
 

@@ -24,8 +24,8 @@ impl<'s> Session<'s> {
     /// As long as this session would have asked the same users at the same points itself, it goes on as if it had: an
     /// interrupted run of the same method, seed and settings continues bit for bit. From the first answer on that it would
     /// not have asked for, its belief takes in every answer, and its update moves from each answer's point as soon as it
-    /// can: SAGA once everybody has answered. An update that asks everybody at one point, such as SVRG's, cannot use
-    /// single answers, and begins anew at the last point.
+    /// can: SAGA once everybody has answered, and SVRG after a whole sweep. Until then it stands at the last answer's point; a
+    /// point past the divergence limit is no place to stand, and its answer goes to the belief alone.
     ///
     /// ```
     /// use sgq::{PaidAnswer, Session, Settings, Sight, method};
@@ -100,12 +100,16 @@ impl<'s> Session<'s> {
         }
         self.check(*user, point, Purpose::Earlier, gradient)?;
         self.state.meter.take_over();
-        self.state.pending = None;
-        self.state.point = point.as_slice().into();
+        // Where it diverged on the way does not matter, if it came back: a method may take over because of that.
+        (self.state.pending, self.state.stop) = (None, None);
+        let within = !self.state.stop_rules.diverged(point);
+        if within {
+            self.state.point = point.as_slice().into();
+        }
         // A step that corrects by everybody's answers waits for them.
         let complete =
             |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
-        let for_update = self.parts.wants() == Wants::Chosen && complete(self);
+        let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);
         self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::{Session, Sight, State, StopRules};
 use crate::{
-    Meter, Method, Need, Needs, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
+    Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
     step_size::{Known, Schedule},
     theory::Theorem,
     update::Wants,
@@ -101,15 +101,24 @@ impl<'s> Session<'s> {
 }
 
 pub(super) fn check_sight(sight: &Sight<'_>, users: usize, dim: usize) -> Result<(), SettingsError> {
-    let Some(oracle) = sight.oracle() else {
-        return Ok(());
-    };
+    sight.oracle().map_or(Ok(()), |oracle| check_users(oracle, users, dim))
+}
+
+/// Refuses users that are not those of a session of so many users and parameters.
+fn check_users(oracle: &dyn Oracle, users: usize, dim: usize) -> Result<(), SettingsError> {
     for (what, expected, found) in [("users", oracle.users(), users), ("parameters", oracle.dim(), dim)] {
         if expected != found {
             return Err(SettingsError::Mismatch { what, expected, found });
         }
     }
     Ok(())
+}
+
+impl Session<'_> {
+    /// Refuses users that are not those of this session.
+    pub(crate) fn check_users(&self, oracle: &dyn Oracle) -> Result<(), SettingsError> {
+        check_users(oracle, self.state.users(), self.state.point.len())
+    }
 }
 
 /// Refuses a method that needs to see more than this session can.

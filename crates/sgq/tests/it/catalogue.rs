@@ -1,12 +1,16 @@
 //! Methods and parts by name: what they are made of, their settings, and that every combination works.
 
+use std::ops::ControlFlow;
+
 use sgq::{
-    LastGradient, Method, Oracle, Random, Session, SettingError, Settings, Sight,
+    Choice, ChoiceError, Chosen, LastGradient, Method, Oracle, Random, Reply, Scene, Session, Setting, SettingError,
+    Settings, Sight, Step, Update,
     belief::{BELIEFS, Nothing},
-    choice::{CHOICES, Shuffled, SurrogateEi, Uniform},
+    choice::{CHOICES, Purpose, Shuffled, SurrogateEi, Uniform},
+    drive::{Observer, drive},
     method::{self, ComposeError, METHODS},
     problem::{DenseQuadratic, Loss, Regression, Rows},
-    setting::Value,
+    setting::{Range, Value},
     update::{BestStep, Saga, Sgd, UPDATES},
 };
 
@@ -318,5 +322,76 @@ fn default_steps_are_what_the_formulas_say() {
     }
     for name in ["frugal", "practical-sgq"] {
         assert_eq!(Method::by_name(name).unwrap().default_step(&settings), Ok(None));
+    }
+}
+
+/// A setting that two parts share is changed for both, or for neither.
+#[test]
+fn a_shared_setting_is_changed_for_all_or_none() {
+    #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+    struct Biased(f64);
+
+    impl Choice<Nothing> for Biased {
+        fn settings(&mut self) -> Vec<Setting<'_>> {
+            vec![Setting::number("bias", &mut self.0, Range::closed(0.0, 1.0), "")]
+        }
+
+        fn choose(&mut self, _scene: &Scene<'_, Nothing>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+            Ok(Chosen::user(0))
+        }
+    }
+
+    impl Update<Nothing> for Biased {
+        fn settings(&mut self) -> Vec<Setting<'_>> {
+            vec![Setting::number("bias", &mut self.0, Range::below(0.0, 0.5), "")]
+        }
+
+        fn step(&mut self, step: Step<'_, Nothing>, _random: &mut Random, point: &mut [f64]) -> bool {
+            point[0] -= step.size * (step.reply.gradient[0] + self.0);
+            true
+        }
+    }
+
+    let mut method = Method::new("biased", Nothing, Biased(0.1), Biased(0.1));
+    let before = method.clone();
+    for refused in [0.8, 0.5] {
+        let error = method.set("bias", refused.into()).unwrap_err();
+        assert_eq!(error.to_string(), format!("bias is {refused}: it must lie in [0, 0.5)"));
+        assert_eq!(method, before);
+    }
+    method.set("bias", 0.25.into()).unwrap();
+    assert_eq!(method.to_string(), "biased: nothing + Biased + Biased, bias = 0.25");
+    // Its update alone, as an author would test it.
+    let reply = Reply::new(0, &[1.0], &[2.0], Purpose::Step);
+    let mut point = [1.0];
+    assert!(Biased(0.5).step(Step::new(&mut Nothing, reply, 0.1), &mut Random::new(1, "test"), &mut point));
+    assert_eq!(point, [0.75]);
+}
+
+/// GPFL asks everybody first, also where there is no sweep to do so.
+#[test]
+fn gpfl_can_start_at_once() {
+    let (problem, settings) = problem();
+    let lazy = method::gpfl().with("lazy", true.into()).unwrap();
+    let mut session = Session::new(lazy, settings).unwrap();
+    let users: Vec<usize> = log_steps(&mut session, &problem, 6).iter().map(|step| step.user).collect();
+    assert_eq!(users, [0, 1, 2, 3, 4, 5]);
+}
+
+/// Whoever is at hand must be the session's users.
+#[test]
+fn other_users_are_refused_before_anybody_is_asked() {
+    struct Nobody;
+    impl Observer for Nobody {
+        fn told(&mut self, _session: &Session<'_>) -> ControlFlow<()> {
+            ControlFlow::Continue(())
+        }
+    }
+    let (_, settings) = problem();
+    let mut session = Session::new(method::sgd(), settings.budget(3)).unwrap();
+    for (users, dim, expected) in [(2, 3, "the problem has 2 users"), (6, 2, "the problem has 2 parameters")] {
+        let (other, _) = random_quadratic(&mut Random::new(1, "other"), users, dim);
+        let error = drive(&mut session, &other, &mut Nobody).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }

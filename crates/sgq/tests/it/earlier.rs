@@ -373,3 +373,22 @@ fn a_raised_budget_changes_nothing_else() {
     session.extend(u64::MAX);
     assert_eq!(session.stop_reason(), None);
 }
+
+/// Another method may take over because the first one diverged: it stands where the last answer within the limit was taken.
+#[test]
+fn a_diverged_run_can_be_taken_over() {
+    let slope = |x: f64| 2.0 * x;
+    let answer = |x: f64| PaidAnswer { user: 0, point: vec![x], gradient: vec![slope(x)] };
+    for method in [method::sgd(), method::frugal(), method::saga(), method::svrg(4)] {
+        let settings = Settings::new(vec![1.0], 1).smoothness(vec![2.0]).step_size(0.1).divergence_limit(1e6);
+        let paid = [1e8, 1.0, 0.5, -1e9].map(answer);
+        let mut session = Session::with_answers(method, settings, Sight::Blind, &paid).unwrap();
+        assert_eq!((session.stop_reason(), session.meter().earlier()), (None, 4), "{}", session.name());
+        assert!(session.point()[0].abs() <= 1.0, "{} at {:?}", session.name(), session.point());
+        for _ in 0..60 {
+            let query = session.ask().unwrap().unwrap();
+            session.tell(query.ticket, &[slope(query.point[0])]).unwrap();
+        }
+        assert!(session.point()[0].abs() < 0.05, "{} at {:?}", session.name(), session.point());
+    }
+}
