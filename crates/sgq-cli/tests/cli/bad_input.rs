@@ -45,7 +45,7 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         (
             "method = \"sgq\"",
             "choice = \"uniform\"",
-            "x.toml:13: a method needs either `method`, or both `choice` and `update`",
+            "x.toml:13: a method needs either `method` alone, or both `choice` and `update`",
         ),
         (
             "start = 5",
