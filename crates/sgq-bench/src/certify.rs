@@ -144,7 +144,7 @@ fn certify_one(
     let question = Question {
         varies: match &method.step_size {
             StepSize::Auto | StepSize::Constant(_) | StepSize::Theory => false,
-            StepSize::Decay { rate, .. } => *rate != 0.0,
+            StepSize::Decay { rate, .. } | StepSize::RootDecay { rate, .. } => *rate != 0.0,
             StepSize::Piecewise(pieces) => pieces.iter().any(|(_, size)| *size != pieces[0].1),
         },
         explore: match method.method.setting("p") {

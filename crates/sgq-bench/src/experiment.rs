@@ -20,6 +20,7 @@ pub const MAX_TRIALS: u64 = 1_000_000;
 pub const STEP_SIZES: &[(&str, &str)] = &[
     ("0.015", "the same at every step"),
     ("{ initial = 0.1, rate = 0.01 }", "initial / (1 + rate·t) after t steps"),
+    ("{ initial = 0.1, rate = 0.01, root = true }", "initial / √(1 + rate·t) after t steps: a slower decay"),
     ("{ pieces = [[0, 0.1], [100, 0.01]] }", "from step 0 on 0.1, from step 100 on 0.01"),
     ("\"theory\"", "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)"),
 ];

@@ -217,6 +217,9 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
         StepSize::Decay { initial, rate } => {
             serde_json::json!({ "initial": initial, "rate": rate })
         }
+        StepSize::RootDecay { initial, rate } => {
+            serde_json::json!({ "initial": initial, "rate": rate, "root": true })
+        }
         StepSize::Piecewise(pieces) => serde_json::json!({ "pieces": pieces }),
         StepSize::Auto => row.step_size.into(),
     };

@@ -20,6 +20,13 @@ pub enum StepSize {
         /// How fast it falls.
         rate: f64,
     },
+    /// `α_t = initial / √(1 + rate·t)`: falls more slowly than [`Decay`](Self::Decay).
+    RootDecay {
+        /// The first step size.
+        initial: f64,
+        /// How fast it falls.
+        rate: f64,
+    },
     /// `(from, size)` pairs: from step `from` on, the step is `size`. The first pair starts at 0.
     Piecewise(Vec<(u64, f64)>),
     /// The largest constant step that the cap in the method's theorem allows; needs `L_i` and, for most methods, `μ`.
@@ -37,6 +44,7 @@ impl From<f64> for StepSize {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Schedule {
     Decay { initial: f64, rate: f64 },
+    RootDecay { initial: f64, rate: f64 },
     Piecewise(Vec<(u64, f64)>),
 }
 
@@ -52,6 +60,7 @@ impl Schedule {
             StepSize::Constant(size) => Self::constant(size),
             StepSize::Theory => Self::constant(theory()?),
             StepSize::Decay { initial, rate } => Self::Decay { initial, rate },
+            StepSize::RootDecay { initial, rate } => Self::RootDecay { initial, rate },
             StepSize::Piecewise(pieces) => Self::Piecewise(pieces),
         };
         schedule.check()?;
@@ -67,7 +76,7 @@ impl Schedule {
             if size > 0.0 && size.is_finite() { Ok(()) } else { Err(StepSizeError::Size(size)) }
         };
         match self {
-            Self::Decay { initial, rate } => {
+            Self::Decay { initial, rate } | Self::RootDecay { initial, rate } => {
                 if !(*rate >= 0.0 && rate.is_finite()) {
                     return Err(StepSizeError::DecayRate(*rate));
                 }
@@ -87,6 +96,7 @@ impl Schedule {
     pub(crate) fn at(&self, step: u64) -> f64 {
         match self {
             Self::Decay { initial, rate } => initial / (1.0 + rate * step as f64),
+            Self::RootDecay { initial, rate } => initial / (1.0 + rate * step as f64).sqrt(),
             Self::Piecewise(pieces) => {
                 let begun = pieces.partition_point(|(from, _)| *from <= step);
                 pieces[begun.max(1) - 1].1
@@ -179,6 +189,8 @@ mod tests {
         let decay = schedule(StepSize::Decay { initial: 0.5, rate: 0.25 }).unwrap();
         assert_eq!(decay.at(0), 0.5);
         assert_eq!(decay.at(4), 0.25);
+        let slower = schedule(StepSize::RootDecay { initial: 0.5, rate: 0.75 }).unwrap();
+        assert_eq!([0, 4, 20].map(|step| slower.at(step)), [0.5, 0.25, 0.125]);
         let pieces = schedule(StepSize::Piecewise(vec![(0, 0.5), (10, 0.1)])).unwrap();
         assert_eq!(pieces.at(9), 0.5);
         assert_eq!(pieces.at(10), 0.1);
@@ -192,7 +204,15 @@ mod tests {
         for pieces in [vec![], vec![(1, 0.1)], vec![(0, 0.1), (0, 0.2)]] {
             assert_eq!(schedule(StepSize::Piecewise(pieces)), Err(StepSizeError::Pieces));
         }
-        let growing = StepSize::Decay { initial: 0.1, rate: -0.5 };
-        assert_eq!(schedule(growing), Err(StepSizeError::DecayRate(-0.5)));
+        for rate in [-0.5, f64::NAN, f64::INFINITY] {
+            for rule in [StepSize::Decay { initial: 0.1, rate }, StepSize::RootDecay { initial: 0.1, rate }] {
+                let refused = schedule(rule).unwrap_err();
+                assert!(matches!(refused, StepSizeError::DecayRate(found) if found.to_bits() == rate.to_bits()));
+            }
+        }
+        for initial in [0.0, f64::NAN] {
+            let refused = schedule(StepSize::RootDecay { initial, rate: 0.1 });
+            assert!(matches!(refused, Err(StepSizeError::Size(_))));
+        }
     }
 }

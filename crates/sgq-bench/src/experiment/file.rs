@@ -195,14 +195,15 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
     let Some(value) = section.value("step_size") else {
         return Ok(None);
     };
-    let expected = "expected a number, \"theory\", { initial = …, rate = … } or { pieces = [[0, …], …] }";
+    let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, or \
+                    { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
-            rule.allow(&["initial", "rate", "pieces"])?;
+            rule.allow(&["initial", "rate", "root", "pieces"])?;
             let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
                 let pieces = value.as_array()?.iter();
                 pieces
@@ -213,9 +214,11 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
                     .collect::<Option<Vec<_>>>()
             })?;
             let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
-            match (pieces, initial, rate) {
-                (Some(pieces), None, None) => StepSize::Piecewise(pieces),
-                (None, Some(initial), Some(rate)) => StepSize::Decay { initial, rate },
+            let root = rule.read("root", "true or false", DeValue::as_bool)?;
+            match (pieces, initial, rate, root) {
+                (Some(pieces), None, None, None) => StepSize::Piecewise(pieces),
+                (None, Some(initial), Some(rate), Some(true)) => StepSize::RootDecay { initial, rate },
+                (None, Some(initial), Some(rate), _) => StepSize::Decay { initial, rate },
                 _ => return Err(wrong()),
             }
         }
