@@ -18,8 +18,6 @@ pub struct Needs {
     pub polls: bool,
     /// The user's Hessian with each answer: a stronger oracle, which only a simulation can offer.
     pub hessians: bool,
-    /// Everybody's last gradient: no step can be taken before all have been asked.
-    pub everybody: bool,
     /// Random numbers of an update's own.
     pub chance: bool,
 }
@@ -56,7 +54,6 @@ impl Needs {
             losses: self.losses || other.losses,
             polls: self.polls || other.polls,
             hessians: self.hessians || other.hessians,
-            everybody: self.everybody || other.everybody,
             chance: self.chance || other.chance,
         }
     }
@@ -68,7 +65,6 @@ impl Needs {
 #[non_exhaustive]
 pub enum Need {
     Smoothness,
-    Everybody,
     Oracle,
     Losses,
     Hessians,
@@ -80,10 +76,6 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Smoothness => "goes by users' smoothness: give the settings each L_i, or have them learned",
-            Self::Everybody => {
-                "corrects its steps by everybody's last gradient, and cannot begin before all were asked: take another \
-                 update, such as sgd, or a table that is not lazy"
-            }
             Self::Oracle => {
                 "looks at every user's gradient before it asks for one, and this session has no oracle: simulate it \
                  against a problem, or take a method that works with answers alone, such as sgq"

@@ -138,14 +138,14 @@ impl<B: Belief> Update<B> for Sgd {
 }
 
 /// `x −= α (∇f_i(x) − g̃_i + ḡ)` with the last gradients from before this answer (Defazio, Bach, Lacoste-Julien 2014).
+///
+/// Over a [lazy](LastGradient::lazy) table `ḡ` is the mean over the users asked before, and a user who was not asked counts as
+/// having that mean for its `g̃_i`: a first answer makes a plain step, `x −= α ∇f_i(x)`. With the weight `w` of a choice the
+/// step is `x −= α (w ∇f_i(x) + (1 − w) ḡ)`, which is right on average as before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Saga;
 
 impl Update<LastGradient> for Saga {
-    fn needs(&self) -> Needs {
-        Needs { everybody: true, ..Needs::none() }
-    }
-
     fn default_step(&self, known: &Known<'_>) -> DefaultStep {
         DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max()))
     }
@@ -157,7 +157,7 @@ impl Update<LastGradient> for Saga {
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         let before = step.belief.replaced();
-        reduced_variance_step(point, &step, step.size, before.gradient, before.mean);
+        reduced_variance_step(point, &step, step.size, before.gradient_or_mean(), before.mean);
         true
     }
 }

@@ -11,8 +11,8 @@ use crate::{Setting, SettingsError, Smoothness, Storage, TellError, kernel};
 ///
 /// If user `i`'s gradient is `L_i`-Lipschitz, it can have moved by at most `ε_i = L_i ‖x_τi − x‖` since.
 ///
-/// Before the first step everybody is asked, unless the table is [lazy](Self::lazy); how smooth users are is given, unless it
-/// [learns](Self::learning) that from their answers.
+/// Before the first step everybody is asked, unless the table is [lazy](Self::lazy): the mean is then over the users asked so
+/// far. How smooth users are is given, unless the table [learns](Self::learning) that from their answers.
 ///
 /// How the gradients are kept is the session's [`Storage`]; all calls speak of them as they are kept. A clone of a table in a
 /// file has a file of its own in the same folder, or is in memory where the disk has no room for a second one.
@@ -42,6 +42,7 @@ struct Before {
     point: Vec<f64>,
     gradient: Vec<f64>,
     mean: Vec<f64>,
+    first: bool,
 }
 
 /// What the last answer replaced.
@@ -54,6 +55,15 @@ pub struct Replaced<'a> {
     pub gradient: &'a [f64],
     /// `ḡ` before it.
     pub mean: &'a [f64],
+    /// Whether it is the user's first answer: the point and the gradient before it are then zeros that stand for nothing.
+    pub first: bool,
+}
+
+impl<'a> Replaced<'a> {
+    /// `g̃_i` before it; before a user's first answer the mean `ḡ` of the users asked so far, which is the best guess there is.
+    pub fn gradient_or_mean(&self) -> &'a [f64] {
+        if self.first { self.mean } else { self.gradient }
+    }
 }
 
 impl LastGradient {
@@ -62,8 +72,8 @@ impl LastGradient {
         Self::default()
     }
 
-    /// Whether steps begin at once, without a first sweep: `ḡ` is then the mean over those who were asked, and the choice
-    /// has to see to the others.
+    /// Whether steps begin with the first answer, without a first sweep: `ḡ` is then the mean over the users asked so far.
+    /// Whether the others are asked soon is up to the choice.
     pub fn lazy(mut self, lazy: bool) -> Self {
         self.lazy = lazy;
         self
@@ -77,8 +87,8 @@ impl LastGradient {
 
     /// What the last answer replaced; empty before the first one, and after a restore until the next one.
     pub fn replaced(&self) -> Replaced<'_> {
-        let Before { point, gradient, mean } = &self.before;
-        Replaced { point, gradient, mean }
+        let Before { point, gradient, mean, first } = &self.before;
+        Replaced { point, gradient, mean, first: *first }
     }
 
     /// What was learned of users' smoothness; `None` for a table that does not learn.
@@ -94,6 +104,11 @@ impl LastGradient {
     /// How many users there are.
     pub fn users(&self) -> usize {
         self.norms.len()
+    }
+
+    /// How many users the mean `ḡ` is over: all of them, or the users asked so far where the table is lazy.
+    pub fn users_in_mean(&self) -> usize {
+        if self.lazy { self.norms.len() - self.unasked } else { self.norms.len() }
     }
 
     /// `g̃_i`: the user's last gradient (zero before the first one).
@@ -180,11 +195,7 @@ impl Belief for LastGradient {
     fn settings(&mut self) -> Vec<Setting<'_>> {
         let Self { lazy, learning, .. } = self;
         vec![
-            Setting::switch(
-                "lazy",
-                lazy,
-                "true: no sweep at the start; for choices that ask those first who were not asked",
-            ),
+            Setting::switch("lazy", lazy, "true: no sweep at the start; users not asked yet are left out of the means"),
             Setting::switch("learned", learning, "true: each L_i is learned from repeated answers"),
         ]
     }
@@ -241,6 +252,7 @@ impl Belief for LastGradient {
         self.before.gradient.clear();
         self.before.gradient.extend_from_slice(&self.gradients.row(user, &self.points));
         self.before.mean.clone_from(&self.mean);
+        self.before.first = !self.asked[user];
         self.gradients.set(user, point, gradient);
         self.points.place(user, point);
         // What is kept of the answer, which need not be all of it.
@@ -264,7 +276,7 @@ impl Belief for LastGradient {
             self.asked[user] = true;
             self.unasked -= 1;
         }
-        let count = if self.lazy { self.norms.len() - self.unasked } else { self.norms.len() };
+        let count = self.users_in_mean();
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / count as f64;
         }

@@ -88,13 +88,18 @@ impl<B: Belief + Clone> Parts for Triple<B> {
 
     fn facts(&self) -> Facts {
         let theorem = self.update.theorem(self.choice.theorem());
-        // Theorem 2 is about Algorithm 2, which begins with a sweep and is given every L_i.
-        let as_proven = self.belief.wants_first_sweep() && !self.belief.learns_smoothness();
+        // SAGA's theorem and Theorem 2 are about methods that begin with a sweep; Algorithm 2 is also given every L_i.
+        let swept = self.belief.wants_first_sweep();
+        let is_as_proven = |theorem: &Theorem| match theorem {
+            Theorem::Saga => swept,
+            Theorem::Two { .. } => swept && !self.belief.learns_smoothness(),
+            _ => true,
+        };
         Facts {
             needs: self.choice.needs().and(self.update.needs()),
             order: self.choice.order(),
             own_step: self.update.has_own_step(),
-            theorem: theorem.filter(|theorem| as_proven || !matches!(theorem, Theorem::Two { .. })),
+            theorem: theorem.filter(is_as_proven),
         }
     }
 

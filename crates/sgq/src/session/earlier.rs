@@ -24,8 +24,9 @@ impl<'s> Session<'s> {
     /// As long as this session would have asked the same users at the same points itself, it goes on as if it had: an
     /// interrupted run of the same method, seed and settings continues bit for bit. From the first answer on that it would
     /// not have asked for, its belief takes in every answer, and its update moves from each answer's point as soon as it
-    /// can: SAGA once everybody has answered, and SVRG after a whole sweep. Until then it stands at the last answer's point; a
-    /// point past the divergence limit is no place to stand, and its answer goes to the belief alone.
+    /// can: SAGA once everybody has answered (at once where its table is lazy), and SVRG after a whole sweep. Until then it
+    /// stands at the last answer's point; a point past the divergence limit is no place to stand, and its answer goes to the
+    /// belief alone.
     ///
     /// ```
     /// use sgq::{PaidAnswer, Session, Settings, Sight, method};
@@ -106,7 +107,7 @@ impl<'s> Session<'s> {
         if within {
             self.state.point = point.as_slice().into();
         }
-        // A step that corrects by everybody's answers waits for them.
+        // Steps wait for the answers of a first sweep.
         let complete =
             |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
         let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);

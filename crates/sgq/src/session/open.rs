@@ -46,9 +46,6 @@ impl<'s> Session<'s> {
         if needs.smoothness && smoothness.is_none() && !(parts.belief().learns_smoothness() && needs.or_learned) {
             return unmet(Need::Smoothness);
         }
-        if needs.everybody && !parts.belief().wants_first_sweep() {
-            return unmet(Need::Everybody);
-        }
         let stop_rules = StopRules::new(&settings)?;
         if settings.gradient_tolerance.is_some() && !parts.belief().has_surrogate() {
             return unmet(Need::Surrogate);

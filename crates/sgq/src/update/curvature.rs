@@ -1,5 +1,7 @@
 //! Steps with curvature: incremental quasi-Newton, and the curvature-aided aggregated gradient.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Step, Update, Wants};
@@ -10,13 +12,22 @@ use crate::{
 
 /// IQN (Mokhtari, Eisen & Ribeiro 2018): every user has a matrix `B_i`, at first `I / α`, that its answers improve by BFGS;
 /// `x = (Σ B_i)⁻¹ (Σ B_i x_i − Σ g_i)` over the last points and gradients. Cyclic choice. Keeps `n d²` numbers.
+///
+/// Over a [lazy](LastGradient::lazy) table the sums are over the users asked so far. Whenever a user's first answer comes, its
+/// `B_i` is `I / α` with the `α` of the first step of all: users who are alike enter alike, whatever the step size does later.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuasiNewton {
     matrices: Vec<f64>,
+    /// Whose `B_i` is in the sums.
+    entered: Vec<bool>,
+    /// Each `B_i` is at first this times the identity.
+    first_curvature: f64,
     /// `Σ B_i`.
     total: Vec<f64>,
     /// `Σ (B_i x_i − g_i)`.
     pull: Vec<f64>,
+    /// The belief's answers when the sums were last brought up to date: some may be for the belief alone.
+    answers_seen: u64,
 }
 
 impl QuasiNewton {
@@ -25,53 +36,64 @@ impl QuasiNewton {
         Self::default()
     }
 
-    /// From the last answers as they were before that of this user.
-    fn start(&mut self, belief: &LastGradient, asked: usize, dim: usize, scale: f64) {
-        let users = belief.users();
+    /// Makes room, on the first step.
+    fn start(&mut self, users: usize, dim: usize, first_curvature: f64) {
         self.matrices = vec![0.0; users * dim * dim];
+        self.entered = vec![false; users];
+        self.first_curvature = first_curvature;
         self.total = vec![0.0; dim * dim];
         self.pull = vec![0.0; dim];
-        for user in 0..users {
-            for k in 0..dim {
-                self.matrices[user * dim * dim + k * dim + k] = scale;
-            }
-            if user == asked {
-                let Replaced { point, gradient, .. } = belief.replaced();
-                kernel::add_scaled(&mut self.pull, scale, point);
-                kernel::add_scaled(&mut self.pull, -1.0, gradient);
+    }
+
+    /// Takes in what went to the belief alone: a first sweep, or earlier answers far away. The sums are then over the last
+    /// answers as they were before that of this user.
+    fn catch_up(&mut self, belief: &LastGradient, asked: usize, dim: usize) {
+        let replaced = belief.replaced();
+        self.pull.fill(0.0);
+        let mut entering = 0;
+        for user in (0..belief.users()).filter(|user| belief.is_asked(*user)) {
+            let (point, gradient) = match (user == asked, replaced.first) {
+                (true, true) => continue,
+                (true, false) => (replaced.point, Cow::Borrowed(replaced.gradient)),
+                (false, _) => (belief.point(user), belief.gradient(user)),
+            };
+            if self.entered[user] {
+                let matrix = &self.matrices[user * dim * dim..][..dim * dim];
+                kernel::add_scaled(&mut self.pull, 1.0, &times(matrix, point));
             } else {
-                kernel::add_scaled(&mut self.pull, scale, belief.point(user));
-                kernel::add_scaled(&mut self.pull, -1.0, &belief.gradient(user));
+                self.enter(user, dim);
+                entering += 1;
+                kernel::add_scaled(&mut self.pull, self.first_curvature, point);
             }
+            kernel::add_scaled(&mut self.pull, -1.0, &gradient);
         }
+        self.add_first_curvatures(entering, dim);
+    }
+
+    /// Gives a user its first `B_i`.
+    fn enter(&mut self, user: usize, dim: usize) {
+        self.entered[user] = true;
         for k in 0..dim {
-            self.total[k * dim + k] = scale * users as f64;
+            self.matrices[user * dim * dim + k * dim + k] = self.first_curvature;
         }
     }
-}
 
-impl Update<LastGradient> for QuasiNewton {
-    fn needs(&self) -> Needs {
-        Needs { everybody: true, ..Needs::none() }
-    }
-
-    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
-        // IQN's first curvature.
-        DefaultStep::new("1/L_max", 1.0 / known.smoothness.max())
-    }
-
-    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
-        let Reply { user, point: here, gradient, .. } = step.reply;
-        let dim = point.len();
-        if self.matrices.is_empty() {
-            self.start(step.belief, user, dim, 1.0 / step.size);
+    /// Adds the first `B_i` of so many users to the sum.
+    fn add_first_curvatures(&mut self, users: usize, dim: usize) {
+        for k in 0..dim {
+            self.total[k * dim + k] += self.first_curvature * users as f64;
         }
-        let Replaced { point: old_point, gradient: old_gradient, .. } = step.belief.replaced();
+    }
+
+    /// Replaces what the user's last answer says by this one, and improves its `B_i` by the change.
+    fn replace(&mut self, reply: &Reply<'_>, old: &Replaced<'_>) {
+        let Reply { user, point: here, gradient, .. } = *reply;
+        let dim = here.len();
         let difference = |new: &[f64], old: &[f64]| -> Vec<f64> { new.iter().zip(old).map(|(n, o)| n - o).collect() };
-        let (s, y) = (difference(here, old_point), difference(gradient, old_gradient));
+        let (s, y) = (difference(here, old.point), difference(gradient, old.gradient));
         let matrix = &mut self.matrices[user * dim * dim..][..dim * dim];
-        kernel::add_scaled(&mut self.pull, -1.0, &times(matrix, old_point));
-        kernel::add_scaled(&mut self.pull, 1.0, old_gradient);
+        kernel::add_scaled(&mut self.pull, -1.0, &times(matrix, old.point));
+        kernel::add_scaled(&mut self.pull, 1.0, old.gradient);
         let image = times(matrix, &s);
         let (along, curved) = (kernel::dot(&s, &image), kernel::dot(&s, &y));
         // Without curvature along the way there is nothing to learn.
@@ -86,6 +108,34 @@ impl Update<LastGradient> for QuasiNewton {
         }
         kernel::add_scaled(&mut self.pull, 1.0, &times(matrix, here));
         kernel::add_scaled(&mut self.pull, -1.0, gradient);
+    }
+}
+
+impl Update<LastGradient> for QuasiNewton {
+    fn default_step(&self, known: &Known<'_>) -> DefaultStep {
+        // IQN's first curvature.
+        DefaultStep::new("1/L_max", 1.0 / known.smoothness.max())
+    }
+
+    fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
+        let Reply { user, point: here, gradient, .. } = step.reply;
+        let (belief, dim) = (&*step.belief, point.len());
+        if self.matrices.is_empty() {
+            self.start(belief.users(), dim, 1.0 / step.size);
+        }
+        if self.answers_seen + 1 != belief.answers() {
+            self.catch_up(belief, user, dim);
+        }
+        self.answers_seen = belief.answers();
+        let replaced = belief.replaced();
+        if replaced.first {
+            self.enter(user, dim);
+            self.add_first_curvatures(1, dim);
+            kernel::add_scaled(&mut self.pull, self.first_curvature, here);
+            kernel::add_scaled(&mut self.pull, -1.0, gradient);
+        } else {
+            self.replace(&step.reply, &replaced);
+        }
         if let Some(solution) = solve(&self.total, &self.pull) {
             point.copy_from_slice(&solution);
         }

@@ -6,6 +6,7 @@
 
 mod algebra;
 mod choices;
+mod lazy_starts;
 mod refused;
 mod resumed;
 mod sequential_updates;

@@ -183,6 +183,53 @@ fn whoever_has_answered_is_not_asked_before_the_first_step() {
     }
 }
 
+/// SAGA, SAG, IAG, DIAG and IQN with a lazy start.
+fn lazy_methods() -> impl Iterator<Item = Method> {
+    let lazy = |name| Method::by_name(name).unwrap().with("lazy", true.into()).unwrap();
+    ["saga", "saga-sgq", "sag", "iag", "diag", "iqn"].into_iter().map(lazy)
+}
+
+#[test]
+fn a_lazy_start_continues_bit_for_bit() {
+    let (problem, settings) = problem();
+    let sight = || Sight::Problem(&problem);
+    for method in lazy_methods() {
+        // Before everybody was asked, and later.
+        for cut in [0, 1, 5, USERS, USERS + 2, 25] {
+            let place = format!("{method} after {cut}");
+            let mut whole = Session::with_sight(method.clone(), settings.clone(), sight()).unwrap();
+            let paid: Vec<PaidAnswer> = (0..cut).map(|_| advance(&mut whole, &problem)).collect();
+            let mut later = Session::with_answers(method.clone(), settings.clone(), sight(), &paid).unwrap();
+            assert_eq!(later.steps(), cut as u64, "{place}: every answer is a step");
+            same_from_here(&mut whole, &mut later, &problem, 25, &place);
+            let mut restored = Session::restore(method.clone(), &later.snapshot().unwrap(), sight()).unwrap();
+            same_from_here(&mut later, &mut restored, &problem, 10, &place);
+        }
+    }
+}
+
+/// Each answer of another method is a step, whether everybody has answered or not; and the choice goes on from there.
+#[test]
+fn a_lazy_start_takes_over_at_once() {
+    let (problem, settings) = problem();
+    let sight = || Sight::Problem(&problem);
+    for before in METHODS {
+        for count in [1, 3, 25] {
+            let paid = answers(before.method(), &settings, &problem, count);
+            for method in lazy_methods() {
+                let place = format!("{method} after {count} of {}", before.name);
+                let mut session = Session::with_answers(method, settings.clone(), sight(), &paid).unwrap();
+                assert_eq!((session.steps(), session.queries()), (count as u64, 0), "{place}");
+                for number in 1..=30 {
+                    advance(&mut session, &problem);
+                    assert_eq!(session.steps(), count as u64 + number, "{place}");
+                }
+                assert_eq!(session.stop_reason(), None, "{place}");
+            }
+        }
+    }
+}
+
 /// The table holds each user's last answer, wherever that was, and their mean.
 #[test]
 fn the_table_holds_the_last_answers() {

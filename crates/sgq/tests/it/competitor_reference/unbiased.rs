@@ -105,7 +105,7 @@ fn importance_sampling_reaches_affine_users() {
 
 /// Given users with given weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Given(Vec<(usize, f64)>);
+pub(super) struct Given(pub(super) Vec<(usize, f64)>);
 
 impl<B: Belief> Choice<B> for Given {
     fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
@@ -149,6 +149,8 @@ fn the_mean_step_does_not_depend_on_the_sampling<B: Belief + Clone, U: Update<B>
 #[test]
 fn weighted_updates_are_unbiased() {
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Sgd, |_| 4);
+    // Some of the fourth step's users are asked for the first time, and some are not.
+    the_mean_step_does_not_depend_on_the_sampling(&LastGradient::new().lazy(true), &Saga, |_| 4);
     the_mean_step_does_not_depend_on_the_sampling(&LastGradient::new(), &Saga, |n| n + 4);
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Svrg::new(Some(100)), |n| n + 4);
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Loopless::new(Some(1e-12)), |n| n + 4);
