@@ -4,6 +4,7 @@ mod aggregated;
 mod best_step;
 mod curvature;
 mod full;
+mod heavy_ball;
 mod snapshots;
 mod svrg;
 mod to_minimiser;
@@ -21,6 +22,7 @@ pub use aggregated::{Aggregated, DoublyAggregated};
 pub use best_step::BestStep;
 pub use curvature::{CurvatureAided, QuasiNewton};
 pub use full::{FullGradient, Lbfgs};
+pub use heavy_ball::HeavyBall;
 pub use snapshots::{Katyusha, Loopless, Recursive};
 pub use svrg::Svrg;
 pub use to_minimiser::ToMinimiser;
@@ -173,6 +175,7 @@ fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, size: f64, ke
 /// The built-in updates, for methods that are put together at run time.
 pub const UPDATES: &[PartEntry<AnyUpdate>] = parts! { AnyUpdate:
     "sgd", by_any(Sgd): "x −= α ∇f_i(x)";
+    "heavy-ball", by_any(HeavyBall::default()): "x += β · last move − α ∇f_i(x): sgd with momentum";
     "best-step", by_table(BestStep::new()):
         "as sgd, with the α at which the expected improvement is largest; no step size";
     "saga", by_table(Saga): "x −= α (∇f_i(x) − last gradient of i + mean of all last gradients)";

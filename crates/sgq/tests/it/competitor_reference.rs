@@ -6,6 +6,7 @@
 
 mod algebra;
 mod choices;
+mod heavy_ball;
 mod lazy_starts;
 mod refused;
 mod resumed;

@@ -7,7 +7,7 @@ use sgq::{
     choice::{ByNorm, BySmoothness, Cyclic, Oort, PowerOfChoice, Projection, Uniform},
     problem::Custom,
     session::RestoreError,
-    update::{CurvatureAided, Katyusha, Loopless, Recursive, Sgd},
+    update::{CurvatureAided, HeavyBall, Katyusha, Loopless, Recursive, Sgd},
 };
 
 use crate::random_problem::random_quadratic;
@@ -76,6 +76,14 @@ fn momenta() {
         assert!(out_of_range(&refused, "momentum", momentum), "{refused}");
     }
     assert_eq!(open(Nothing, Uniform, Katyusha::new(None, 0.5)), Ok(()));
+    for momentum in [-0.1, 1.0, 1.5, f64::NAN, f64::INFINITY] {
+        let refused = open(Nothing, Uniform, HeavyBall::new(momentum)).unwrap_err();
+        assert!(out_of_range(&refused, "momentum", momentum), "{refused}");
+        assert!(refused.to_string().contains("[0, 1)"), "{refused}");
+    }
+    for momentum in [0.0, 0.999] {
+        assert_eq!(open(Nothing, Uniform, HeavyBall::new(momentum)), Ok(()));
+    }
 }
 
 #[test]

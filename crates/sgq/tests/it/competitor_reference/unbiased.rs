@@ -8,7 +8,7 @@ use sgq::{
     Update,
     belief::Nothing,
     choice::{ByNorm, BySmoothness},
-    update::{Katyusha, Loopless, Recursive, Saga, Sgd, Svrg},
+    update::{HeavyBall, Katyusha, Loopless, Recursive, Saga, Sgd, Svrg},
 };
 
 use super::{
@@ -149,6 +149,7 @@ fn the_mean_step_does_not_depend_on_the_sampling<B: Belief + Clone, U: Update<B>
 #[test]
 fn weighted_updates_are_unbiased() {
     the_mean_step_does_not_depend_on_the_sampling(&Nothing, &Sgd, |_| 4);
+    the_mean_step_does_not_depend_on_the_sampling(&Nothing, &HeavyBall::new(0.7), |_| 4);
     // Some of the fourth step's users are asked for the first time, and some are not.
     the_mean_step_does_not_depend_on_the_sampling(&LastGradient::new().lazy(true), &Saga, |_| 4);
     the_mean_step_does_not_depend_on_the_sampling(&LastGradient::new(), &Saga, |n| n + 4);
