@@ -159,3 +159,22 @@ def test_options_of_sgq_need_no_smoothness():
         sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=1.5)
     with pytest.raises(ValueError, match="or have them learned"):
         sgq.minimize(USERS, [5.0], "sgq", step_size=0.015, budget=60, lazy=True)
+
+
+def test_lazy_starts_take_a_step_with_every_answer():
+    swept = sgq.minimize(USERS, [5.0], "saga", step_size=0.1, budget=60, seed=7)
+    lazy = sgq.minimize(USERS, [5.0], "saga", step_size=0.1, budget=60, seed=7, lazy=True)
+    assert (swept.nit, lazy.nit) == (56, 60)
+    for method in ("sag", "iag", "diag", "iqn", "balanced + saga"):
+        result = sgq.minimize(USERS, [5.0], method, step_size=0.05, budget=200, seed=7, lazy=True)
+        assert result.nit == 200 and abs(result.x[0]) < 0.1
+
+
+def test_momentum():
+    plain = sgq.minimize(USERS, [5.0], "shuffled-sgd", step_size=0.02, budget=60, seed=7)
+    without = sgq.minimize(USERS, [5.0], "shuffled + heavy-ball", step_size=0.02, budget=60, seed=7, momentum=0.0)
+    assert without.x == plain.x
+    ball = sgq.minimize(USERS, [5.0], "shuffled + heavy-ball", step_size=0.02, budget=60, seed=7)
+    assert abs(ball.x[0]) < abs(plain.x[0])
+    with pytest.raises(ValueError, match=r"momentum is 1: it must lie in \[0, 1\)"):
+        sgq.minimize(USERS, [5.0], "shuffled + heavy-ball", step_size=0.02, budget=60, momentum=1.0)

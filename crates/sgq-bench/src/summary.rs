@@ -402,6 +402,13 @@ mod tests {
             serde_json::to_string(&Pairs(settings)).unwrap(),
             r#"{"belief":"nothing","choice":"uniform","update":"svrg","inner_steps":4,"step_size":{"initial":0.3,"rate":0.7}}"#
         );
+        let slowly = "[[method]]\nchoice = \"shuffled\"\nupdate = \"heavy-ball\"\nname = \"svrg\"\n\
+                      step_size = { initial = 0.3, rate = 0.7, root = true }\n";
+        let settings = settings_of(&self::experiment(slowly), &row("svrg", false, &[None; 3]));
+        assert_eq!(
+            serde_json::to_string(&Pairs(settings)).unwrap(),
+            r#"{"belief":"nothing","choice":"shuffled","update":"heavy-ball","momentum":0.9,"step_size":{"initial":0.3,"rate":0.7,"root":true}}"#
+        );
         let heavy = self::experiment("[[method]]\nmethod = \"sgq\"\nbonus = 4\np = 0.5\n");
         let settings = settings_of(&heavy, &row("sgq", false, &[None; 3]));
         assert_eq!(

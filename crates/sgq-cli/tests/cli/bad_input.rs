@@ -27,6 +27,28 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         ),
         (
             "= 0.015",
+            "= { initial = 0.1, rate = nan, root = true }",
+            "x.toml:4: `step_size`: the decay rate of the step size is NaN: it must be finite and not negative",
+        ),
+        (
+            "= 0.015",
+            "= { initial = 0, rate = 1, root = true }",
+            "x.toml:4: `step_size`: the step size is 0: it must be positive and finite",
+        ),
+        (
+            "= 0.015",
+            "= { initial = 0.1, rate = 1, root = 2 }",
+            "x.toml:4: `root` of `step_size`: expected true or false",
+        ),
+        ("= 0.015", "= { initial = 0.1, root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        ("= 0.015", "= { pieces = [[0, 0.1]], root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        (
+            "method = \"sgq\"\np = 0.3",
+            "choice = \"shuffled\"\nupdate = \"heavy-ball\"\nmomentum = 1",
+            "x.toml:17: `momentum` of method \"A\": momentum is 1: it must lie in [0, 1)",
+        ),
+        (
+            "= 0.015",
             "= { pieces = [[5, 0.1]] }",
             "x.toml:4: `step_size`: a piecewise step size needs pieces in rising order",
         ),

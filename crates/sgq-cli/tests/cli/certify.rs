@@ -117,7 +117,8 @@ fn odd_problems_get_a_verdict() {
         problem("dense", "[[[2, 1], [1, 2]], [[1, 0], [0, 3]]]", "[[0, 1], [1, 0]]", "[3, 3]"),
         "[[method]]\nmethod = \"sgd\"\n[[method]]\nmethod = \"ogq\"\n[[method]]\nmethod = \"sgq\"\np = 1\n\
          [[method]]\nmethod = \"sgq\"\nname = \"greedy\"\np = 0\n\
-         [[method]]\nmethod = \"sgd\"\nname = \"fading\"\nstep_size = { initial = 1e-4, rate = 1 }\n"
+         [[method]]\nmethod = \"sgd\"\nname = \"fading\"\nstep_size = { initial = 1e-4, rate = 1 }\n\
+         [[method]]\nmethod = \"sgd\"\nname = \"slowly\"\nstep_size = { initial = 1e-4, rate = 1, root = true }\n"
             .to_owned(),
     ];
     for region in ["sublevel", "ball:2", "box:-4..4", "trajectory"] {
@@ -128,10 +129,13 @@ fn odd_problems_get_a_verdict() {
         let stdout = succeeds(place.path(), &["certify", "odd.toml", "--samples", "50", "--region", region]);
         assert!(!stdout.contains("NaN") && !stdout.contains("inf "), "{stdout}");
         assert!(stdout.contains("only with C_1 = C_2 = 0"), "{stdout}");
-        assert!(stdout.contains("the step size changes along the run"), "{stdout}");
+        for name in ["fading", "slowly"] {
+            let (_, verdict) = stdout.split_once(name).unwrap();
+            assert!(verdict.contains("the step size changes along the run"), "{name}: {stdout}");
+        }
         let json = succeeds(place.path(), &["certify", "odd.toml", "--samples", "50", "--region", region, "--json"]);
         let file: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(file["certificates"].as_array().unwrap().len(), (text.len() - 2) * 5);
+        assert_eq!(file["certificates"].as_array().unwrap().len(), (text.len() - 2) * 6);
     }
 }
 

@@ -344,6 +344,10 @@ fn settings_of_methods_can_be_changed() {
     let lazy = run(&["--method", "sgq", "--set", "lazy=true", "--set", "learned=true", "--set", "bonus=0.1"]);
     assert_eq!(lazy["settings"]["set"], serde_json::json!({ "bonus": "0.1", "lazy": "true", "learned": "true" }));
     assert_eq!(lazy["queries"]["billed"], lazy["queries"]["steps"]);
+    for method in ["saga", "iqn"] {
+        let lazy = run(&["--method", method, "--set", "lazy=true"]);
+        assert_eq!(lazy["queries"]["billed"], lazy["queries"]["steps"], "{method}");
+    }
     let practical = run(&["--method", "practical-sgq"]);
     assert_eq!(practical["queries"]["billed"], practical["queries"]["steps"]);
     assert!(practical["settings"]["step_size"].is_null());

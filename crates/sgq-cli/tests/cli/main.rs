@@ -164,15 +164,20 @@ fn folder_with(name: &str, contents: &str) -> TempDir {
 fn parts_compose_and_several_problems_stand_apart() {
     let file = GOOD.replace(
         "p = 0.3",
-        "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n",
+        "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n\
+         [[method]]\nname = \"lazy\"\nchoice = \"balanced\"\nupdate = \"quasi-newton\"\nlazy = true\n\
+         [[method]]\nname = \"ball\"\nchoice = \"shuffled\"\nupdate = \"heavy-ball\"\nmomentum = 0.5\n\
+         step_size = { initial = 0.1, rate = 0.01, root = true }\n",
     ) + "\n[[problem]]\nname = \"dense\"\nkind = \"quadratic\"\ncurvature = [[[2, 1], [1, 2]], [[1, 0], [0, 1]]]\n\
            center = [[0, 1], [1, 0]]\nstart = [3, 3]\n";
     let place = folder_with("x.toml", &file);
     let stdout = succeeds(place.path(), &["run", "x.toml", "--trace", "--out", "o"]);
     assert!(stdout.contains("t: toy") && stdout.contains("t: dense"), "{stdout}");
     let csv = read_text(place.path().join("o/curves.csv"));
-    assert_eq!(csv.lines().count(), 1 + 4 * 31);
-    assert!(csv.contains("\ndense,shuffled + saga,30,"));
+    assert_eq!(csv.lines().count(), 1 + 8 * 31);
+    for method in ["shuffled + saga", "lazy", "ball"] {
+        assert!(csv.contains(&format!("\ndense,{method},30,")), "{method}");
+    }
     for file in ["curves-toy.svg", "curves-dense.png", "trace/dense/shuffled + saga-2.jsonl"] {
         assert!(place.path().join("o").join(file).exists(), "{file}");
     }
