@@ -1,10 +1,13 @@
-//! The query-efficiency benchmark: every method on every problem, with its step size tuned in hindsight and without.
+//! The query-efficiency benchmark: every method on every problem, with its settings tuned on trials of their own, and without.
 
 mod cell;
 mod distance;
+mod fresh;
 mod heat_map;
 mod output;
+mod search;
 mod store;
+mod trials;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,20 +16,46 @@ use thiserror::Error;
 
 use crate::{Experiment, limit::Limits, run::TrialError};
 
-pub(crate) use cell::{Cell, Tried, best};
+pub(crate) use cell::Cell;
+pub(crate) use fresh::{Fresh, measure_whole};
 pub use heat_map::HeatMap;
 pub use output::{files, report_tables, write};
 pub(crate) use store::Key;
 pub use store::Store;
 
-/// How a step size was found.
+/// How a method's settings were found, and on which trials its queries were counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tuned {
-    /// The best of the grid, for each target its own: what only hindsight could know.
+    /// Picked for each target on tuning trials; counted on fresh trials.
     Tuned,
-    /// The method's own default.
+    /// The same settings, counted on the trials that they were picked on: what luck adds.
+    Hindsight,
+    /// The method's own defaults, on the fresh trials.
     Untuned,
+}
+
+impl Tuned {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tuned, Self::Hindsight, Self::Untuned];
+
+    /// What files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tuned => "tuned",
+            Self::Hindsight => "hindsight",
+            Self::Untuned => "untuned",
+        }
+    }
+
+    /// What a title says.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Tuned => "tuned on other trials",
+            Self::Hindsight => "tuned in hindsight",
+            Self::Untuned => "untuned",
+        }
+    }
 }
 
 /// How a method ended at a target.
@@ -48,7 +77,7 @@ pub struct Row {
     pub problem: String,
     /// The method's name.
     pub method: String,
-    /// How its step size was found.
+    /// How its settings were found.
     pub tuning: Tuned,
     /// The gap to reach.
     pub target: f64,
@@ -58,23 +87,32 @@ pub struct Row {
     pub queries_lo: Option<u64>,
     /// Its upper end.
     pub queries_hi: Option<u64>,
-    /// The step size.
-    pub step_size: f64,
     /// How it ended.
     pub status: Status,
+    /// The first step size; none for a method that has none.
+    pub step_size: Option<f64>,
+    /// How it falls with the steps t: `constant`, `inverse` for a/(1+bt), `root` for a/√(1+bt); empty where there is none.
+    pub decay: String,
+    /// The rate b.
+    pub rate: Option<f64>,
+    /// Other settings that were tuned, as `name=value` with blanks between them.
+    pub settings: String,
 }
 
-/// One method on one problem: its lines, and the mean curve of the step that is best for the target in the middle.
+/// One method on one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
-    /// A line for each target, tuned and untuned.
+    /// A line for each target and each way to tune.
     pub rows: Vec<Row>,
-    /// The mean gap after 0, 1, 2 … queries, tuned; none after divergence.
+    /// How many choices of settings were tried.
+    pub tried: u64,
+    /// Queries that trying them took.
+    pub tuning_queries: u64,
+    /// The mean gap after 0, 1, 2 … queries on fresh trials, with the settings for the smallest target that is reached, and
+    /// until they reach it; none after divergence.
     pub curve: Vec<Option<f64>>,
     /// Its standard error; not a number with a single trial.
     pub curve_error: Vec<Option<f64>>,
-    /// The step size of the curve.
-    pub curve_step: f64,
     /// What the method sees without paying for it, in words.
     pub sees_more: Option<String>,
     /// Whether it sees more than any real run could.

@@ -6,8 +6,13 @@ mod section;
 
 use std::{path::PathBuf, sync::Arc};
 
-use sgq::{Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError, random::derive_seed};
+use sgq::{
+    Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError, random::derive_seed,
+    setting::Value,
+};
 use sgq_data::first_few;
+
+use crate::renumbered::Renumbered;
 
 pub use section::{FileError, suggestion};
 
@@ -50,7 +55,7 @@ pub struct Experiment {
     pub gap_axis: Option<(f64, f64)>,
     /// Whether gaps are parts of the gap at the start.
     pub relative: bool,
-    /// Whether every method tries a grid of step sizes.
+    /// How settings are searched for, if they are.
     pub tuning: Option<Tuning>,
     /// The problems.
     pub problems: Vec<NamedProblem>,
@@ -58,29 +63,37 @@ pub struct Experiment {
     pub methods: Vec<NamedMethod>,
 }
 
-/// The step sizes that every method tries: powers of two over f's own smoothness.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How every method's settings are searched for: on trials of their own, from a grid of steps that is refined where it is
+/// good and goes on where its best is at an end.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tuning {
-    /// The smallest power.
-    pub from: f64,
-    /// The largest power.
-    pub to: f64,
-    /// Steps from one whole power to the next.
-    pub per_octave: u32,
+    /// Trials to pick settings on; what they are worth is then measured on others.
+    pub trials: u64,
+    /// The smallest step of the first grid, as a power of two over f's own smoothness.
+    pub from: i32,
+    /// The largest one.
+    pub to: i32,
+    /// How fast steps decay in the first grid, as powers of two over the number of users; a constant step is always tried.
+    pub rates: Vec<i32>,
 }
 
 impl Tuning {
-    /// The grid on a problem, smallest first.
-    pub fn grid(&self, problem: &dyn Problem) -> Vec<f64> {
-        let mean = |each: &[f64]| each.iter().sum::<f64>() / each.len() as f64;
-        let scale = problem.objective_smoothness().or_else(|| problem.smoothness().map(mean)).unwrap_or(1.0);
-        let count = ((self.to - self.from) * f64::from(self.per_octave) + 1e-9).floor() as u32;
-        let power = |k: u32| self.from + f64::from(k) / f64::from(self.per_octave);
-        (0..=count).map(|k| power(k).exp2() / scale).collect()
+    /// Trials to pick settings on, where nobody says.
+    pub const TRIALS: u64 = 40;
+    /// The first grid's ends, where nobody says.
+    pub const POWERS: (i32, i32) = (-8, 3);
+    /// The first grid's decays: after n steps, a step is 1/(1 + 2^rate) of the first, or the root of that.
+    pub const RATES: [i32; 4] = [-2, 0, 2, 4];
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { trials: Self::TRIALS, from: Self::POWERS.0, to: Self::POWERS.1, rates: Self::RATES.to_vec() }
     }
 }
 
 /// A problem of an experiment, with the point where every method starts.
+#[derive(Clone)]
 pub struct NamedProblem {
     /// Its name, unique in the experiment.
     pub name: String,
@@ -105,6 +118,36 @@ pub struct NamedMethod {
     pub method: Method,
     /// Its step size.
     pub step_size: StepSize,
+    /// Other values of its settings that a search tries.
+    pub tuned: Vec<TunedSetting>,
+}
+
+/// A setting, and the values that a search tries besides the one that it has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunedSetting {
+    /// Its name.
+    pub name: &'static str,
+    /// The values.
+    pub values: Vec<TunedValue>,
+}
+
+/// A value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum TunedValue {
+    /// The same on every problem.
+    Fixed(Value),
+    /// A count in proportion to the users, at least 1.
+    PartOfUsers(f64),
+}
+
+impl TunedValue {
+    /// What it is with so many users.
+    pub fn with_users(self, users: usize) -> Value {
+        match self {
+            Self::Fixed(value) => value,
+            Self::PartOfUsers(part) => Value::Count((part * users as f64).round().max(1.0) as u64),
+        }
+    }
 }
 
 impl NamedMethod {
@@ -114,6 +157,14 @@ impl NamedMethod {
             StepSize::Piecewise(pieces) => pieces.iter().fold(0.0, |largest: f64, (_, size)| largest.max(*size)),
             _ => first,
         }
+    }
+}
+
+/// The first step of a rule that a benchmark sets.
+pub(crate) fn first_step(rule: &StepSize) -> f64 {
+    match *rule {
+        StepSize::Constant(initial) | StepSize::Decay { initial, .. } | StepSize::RootDecay { initial, .. } => initial,
+        _ => f64::NAN,
     }
 }
 
@@ -169,10 +220,36 @@ impl Experiment {
     ) -> Result<Session<'p>, SettingsError> {
         open(problem, method, self.budget, derive_seed(self.seed, &problem.name, trial))
     }
+
+    /// The same with users numbered anew, as the trial decides; and the problem as they are numbered now.
+    pub(crate) fn open_renumbered(
+        &self,
+        problem: &NamedProblem,
+        method: &NamedMethod,
+        trial: u64,
+    ) -> Result<(Session<'static>, Arc<dyn Problem + Send>), SettingsError> {
+        let seed = derive_seed(self.seed, &problem.name, trial);
+        let renumbered = Renumbered::new(&problem.problem, seed);
+        let costs = problem.costs.as_ref().map(|costs| renumbered.renumber(costs));
+        let problem = NamedProblem { problem: Arc::new(renumbered), costs, ..problem.clone() };
+        let sight = Sight::Shared(Arc::clone(&problem.problem));
+        let session = open_seeing(sight, &problem, method, self.budget, seed)?;
+        Ok((session, problem.problem))
+    }
 }
 
 fn open<'p>(
     problem: &'p NamedProblem,
+    method: &NamedMethod,
+    budget: u64,
+    seed: u64,
+) -> Result<Session<'p>, SettingsError> {
+    open_seeing(Sight::Problem(&*problem.problem), problem, method, budget, seed)
+}
+
+fn open_seeing<'p>(
+    sight: Sight<'p>,
+    problem: &NamedProblem,
     method: &NamedMethod,
     budget: u64,
     seed: u64,
@@ -184,5 +261,5 @@ fn open<'p>(
     if let Some(costs) = &problem.costs {
         settings = settings.costs(costs.clone());
     }
-    Session::with_sight(method.method.clone(), settings, Sight::Problem(&*problem.problem))
+    Session::with_sight(method.method.clone(), settings, sight)
 }

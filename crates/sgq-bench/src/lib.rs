@@ -16,6 +16,7 @@ pub mod output;
 pub mod random_bench;
 pub mod random_problem;
 pub mod readable;
+mod renumbered;
 pub mod report;
 pub mod run;
 pub mod statistics;

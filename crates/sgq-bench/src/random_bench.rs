@@ -1,4 +1,4 @@
-//! Methods on many random problems, without tuning, against a competitor whose step size is tuned in hindsight.
+//! Methods on many random problems, without tuning, against a competitor whose settings are tuned on trials of their own.
 
 mod measured;
 mod output;
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{
     benchmark::{Key, Store, Tuned},
-    experiment::{MAX_TRIALS, NamedMethod, Tuning, suggestion},
+    experiment::{MAX_TRIALS, NamedMethod, suggestion},
     fingerprint::Fingerprint,
     output::OutputError,
     random_problem::{GENERATOR, Limits, RandomProblem, RandomProblemError, random_problem},
@@ -23,8 +23,6 @@ pub use measured::{AtTarget, Measured};
 pub use output::{FILES, Report, tables, write};
 pub use summary::{MethodSummary, TargetSummary, Worst};
 
-/// The competitor's step sizes: powers of two over f's own smoothness.
-const GRID: Tuning = Tuning { from: -9.0, to: 2.0, per_octave: 2 };
 /// Problems that are made at the same time: few enough to be in memory, and the same on every machine.
 const BLOCK: u64 = 8;
 /// Every trial has at least and at most so many queries, however few or many users there are.
@@ -45,10 +43,12 @@ pub struct Options {
     pub methods: Vec<String>,
     /// Whether the methods are told no `L_i`, and learn them.
     pub learned: bool,
-    /// The competitor, by its name, with the step size that is best for each target.
+    /// The competitor, by its name, with the settings that are best for each target on the tuning trials.
     pub against: String,
     /// Independent repetitions on each problem.
     pub trials: u64,
+    /// Trials to pick the competitor's settings on.
+    pub tuning_trials: u64,
     /// Queries in each trial for each user, before they are limited to 60 … 600 in all.
     pub budget_per_user: f64,
     /// Relative gaps to reach, each below 1, largest first.
@@ -58,7 +58,12 @@ pub struct Options {
 impl Options {
     /// Finds out what is wrong before anything is computed.
     pub fn check(&self) -> Result<(), RandomBenchError> {
-        for (what, found, most) in [("problems", self.problems, MAX_PROBLEMS), ("trials", self.trials, MAX_TRIALS)] {
+        let counts = [
+            ("problems", self.problems, MAX_PROBLEMS),
+            ("trials", self.trials, MAX_TRIALS),
+            ("tuning trials", self.tuning_trials, MAX_TRIALS),
+        ];
+        for (what, found, most) in counts {
             if !(1..=most).contains(&found) {
                 return Err(RandomBenchError::Count { what, found, most });
             }
@@ -106,7 +111,8 @@ impl Options {
         let contestant = |name: String, method: Method, tuning| {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
-            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size }, tuning }
+            let tuned = Vec::new();
+            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size, tuned }, tuning }
         };
         let mut all = vec![contestant(self.against.clone(), built_in(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {
@@ -141,11 +147,11 @@ impl Options {
         let numbers = [self.seed, limits[0], limits[1], self.trials, self.budget_per_user.to_bits()];
         let targets = self.targets.iter().map(|target| target.to_bits());
         numbers.into_iter().chain(targets).for_each(|number| hash.add(number));
-        let tuning = match contestant.tuning {
-            Tuned::Tuned => "tuned",
-            Tuned::Untuned => "untuned",
-        };
-        let settings = format!("{GENERATOR} {GRID:?} {BUDGETS:?} {} {tuning}", contestant.method.method);
+        let tuning = contestant.tuning.name();
+        if contestant.tuning != Tuned::Untuned {
+            hash.add(self.tuning_trials);
+        }
+        let settings = format!("{GENERATOR} {BUDGETS:?} {} {tuning}", contestant.method.method);
         hash.add_text(settings.as_bytes());
         Key { name: format!("{index}-{}-{tuning}", contestant.method.name), depends_on: hash }
     }

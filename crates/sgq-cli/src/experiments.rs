@@ -75,8 +75,8 @@ impl Options {
             experiment.budget = experiment.budget.min(200);
             if let Some(tuning) = &mut experiment.tuning {
                 // A step in four octaves: to see that everything works, not to measure.
-                *tuning = Tuning { from: tuning.from.ceil(), to: tuning.to, per_octave: 1 };
-                tuning.from = tuning.from.max(tuning.to - 4.0);
+                let (from, to) = (tuning.from.max(-2), tuning.to.min(1));
+                *tuning = Tuning { trials: tuning.trials.min(2), from, to, rates: vec![0] };
             }
         }
         experiment.trials = self.trials.unwrap_or(experiment.trials);

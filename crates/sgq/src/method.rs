@@ -177,6 +177,21 @@ impl Method {
         self.parts.facts().needs.unpaid()
     }
 
+    /// Whether the method goes by every user's `L_i` where they are given, for more than a default step.
+    ///
+    /// ```
+    /// use sgq::{method, setting::Value};
+    ///
+    /// assert!(method::frugal().uses_each_smoothness() && !method::saga().uses_each_smoothness());
+    /// assert!(!method::frugal().with("learned", Value::Switch(true))?.uses_each_smoothness());
+    /// # Ok::<(), sgq::SettingError>(())
+    /// ```
+    pub fn uses_each_smoothness(&self) -> bool {
+        let learned = self.setting("learned") == Some(Value::Switch(true));
+        let needs = self.parts.facts().needs;
+        (needs.smoothness && !(needs.or_learned && learned)) || (self.believes::<Model>() && !learned)
+    }
+
     fn believes<B: Belief>(&self) -> bool {
         let belief: &dyn Any = self.parts.belief();
         belief.is::<B>()

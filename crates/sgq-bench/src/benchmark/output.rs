@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use sgq::Method;
+
 use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned, distance};
 use crate::{
     Experiment,
@@ -12,11 +14,15 @@ use crate::{
     report,
 };
 
+/// What figures are drawn of.
+const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
+
 /// Writes everything.
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
     let rows: Vec<&Row> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
     folder.write("summary.csv", summary_csv(&rows))?;
     folder.write("overview.csv", overview_csv(experiment, outcome))?;
+    folder.write("tuning.csv", tuning_csv(experiment, outcome))?;
     let mut notes = Vec::new();
     if !outcome.limits.is_empty() {
         folder.write("limit.csv", outcome.limits.csv(&experiment.targets))?;
@@ -31,17 +37,14 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
             sections.push((panels.title, svg));
         }
     }
-    for tuning in [Tuned::Tuned, Tuned::Untuned] {
-        let words = words(tuning);
+    for tuning in DRAWN {
+        let name = tuning.name();
         let profile = profile(experiment, outcome, tuning);
-        sections.push((
-            format!("Performance profile, {words}"),
-            folder.write_figure(&format!("profile-{words}"), &profile)?,
-        ));
+        sections.push((profile.title.clone(), folder.write_figure(&format!("profile-{name}"), &profile)?));
         for &target in experiment.targets.iter().filter(|target| shown(experiment, **target)) {
             let map = heat_map(experiment, outcome, tuning, target);
             let svg = map.svg();
-            let name = format!("heat-{words}-{}.svg", readable(target));
+            let name = format!("heat-{name}-{}.svg", readable(target));
             folder.write(&name, &svg)?;
             sections.push((map.title, svg));
         }
@@ -63,9 +66,10 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
 
 /// The files that [`write()`] may write.
 pub fn files(experiment: &Experiment) -> Vec<String> {
-    let mut names = ["summary.csv", "overview.csv", "limit.csv", "report.html"].map(str::to_owned).to_vec();
+    let mut names =
+        ["summary.csv", "overview.csv", "tuning.csv", "limit.csv", "report.html"].map(str::to_owned).to_vec();
     let mut figures = vec!["distance".to_owned(), "share".to_owned()];
-    for tuning in [Tuned::Tuned, Tuned::Untuned].map(words) {
+    for tuning in DRAWN.map(Tuned::name) {
         figures.push(format!("profile-{tuning}"));
         let targets = experiment.targets.iter().filter(|target| shown(experiment, **target));
         names.extend(targets.map(|target| format!("heat-{tuning}-{}.svg", readable(*target))));
@@ -73,13 +77,6 @@ pub fn files(experiment: &Experiment) -> Vec<String> {
     figures.extend(experiment.problems.iter().map(|problem| format!("curves-{}", file_name(&problem.name))));
     names.extend(figures.iter().flat_map(|figure| ["svg", "png"].map(|kind| format!("{figure}.{kind}"))));
     names
-}
-
-fn words(tuning: Tuned) -> &'static str {
-    match tuning {
-        Tuned::Tuned => "tuned",
-        Tuned::Untuned => "untuned",
-    }
 }
 
 /// Two heat maps are enough: the second target and the one before the last.
@@ -101,8 +98,10 @@ pub(super) fn cell_of<'o>(outcome: &'o Outcome, problem: &str, method: &str) -> 
 }
 
 fn summary_csv(rows: &[&Row]) -> String {
-    let mut csv = "problem,method,tuning,target,queries,queries_lo,queries_hi,step_size,status\n".to_owned();
-    let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+    let mut csv =
+        "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings\n".to_owned();
+    let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
+    let number = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:?}"));
     for row in rows {
         let status = match row.status {
             Status::Reached => "reached",
@@ -111,25 +110,61 @@ fn summary_csv(rows: &[&Row]) -> String {
         };
         let _ = writeln!(
             csv,
-            "{},{},{},{:?},{},{},{},{:?},{status}",
+            "{},{},{},{:?},{},{},{},{status},{},{},{},{}",
             quoted(&row.problem),
             quoted(&row.method),
-            words(row.tuning),
+            row.tuning.name(),
             row.target,
-            number(row.queries),
-            number(row.queries_lo),
-            number(row.queries_hi),
-            row.step_size,
+            count(row.queries),
+            count(row.queries_lo),
+            count(row.queries_hi),
+            number(row.step_size),
+            row.decay,
+            number(row.rate),
+            quoted(&row.settings),
         );
     }
     csv
+}
+
+/// What tuning took, and what each method is told.
+fn tuning_csv(experiment: &Experiment, outcome: &Outcome) -> String {
+    let mut csv = "problem,method,settings_tried,queries,told_tuned,told_untuned,sees_more\n".to_owned();
+    for method in &experiment.methods {
+        for problem in &experiment.problems {
+            let Some(cell) = cell_of(outcome, &problem.name, &method.name) else {
+                continue;
+            };
+            let _ = writeln!(
+                csv,
+                "{},{},{},{},{},{},{}",
+                quoted(&problem.name),
+                quoted(&method.name),
+                cell.tried,
+                cell.tuning_queries,
+                told(&method.method, Tuned::Tuned),
+                told(&method.method, Tuned::Untuned),
+                quoted(cell.sees_more.as_deref().unwrap_or_default()),
+            );
+        }
+    }
+    csv
+}
+
+/// What a method is told of the users' smoothness: each `L_i`, one number that follows from them, or nothing.
+fn told(method: &Method, tuning: Tuned) -> &'static str {
+    match tuning {
+        _ if method.uses_each_smoothness() => "each L_i",
+        Tuned::Untuned if method.has_step_size() => "a step from the L_i",
+        _ => "nothing",
+    }
 }
 
 /// Each method over all problems: on how many it reaches a target, the geometric mean of its queries there over the fewest of
 /// any method that pays, and on how many it is that method.
 fn overview_csv(experiment: &Experiment, outcome: &Outcome) -> String {
     let mut csv = "method,tuning,target,problems,reached,mean_ratio,fewest_on\n".to_owned();
-    for tuning in [Tuned::Tuned, Tuned::Untuned] {
+    for tuning in Tuned::ALL {
         for method in &experiment.methods {
             for &target in &experiment.targets {
                 let (mut problems, mut fewest_on, mut logarithms) = (0, 0, Vec::new());
@@ -148,8 +183,8 @@ fn overview_csv(experiment: &Experiment, outcome: &Outcome) -> String {
                 let mean = (logarithms.iter().sum::<f64>() / reached as f64).exp();
                 let mean = if reached > 0 { format!("{mean:.2}") } else { String::new() };
                 let name = quoted(&method.name);
-                let words = words(tuning);
-                let _ = writeln!(csv, "{name},{words},{target:?},{problems},{reached},{mean},{fewest_on}");
+                let tuning = tuning.name();
+                let _ = writeln!(csv, "{name},{tuning},{target:?},{problems},{reached},{mean},{fewest_on}");
             }
         }
     }
@@ -190,7 +225,7 @@ fn heat_map(experiment: &Experiment, outcome: &Outcome, tuning: Tuned, target: f
         title: format!(
             "Queries to a gap of {}, {}, over the fewest of any method that pays",
             readable(target),
-            words(tuning)
+            tuning.words()
         ),
         rows: rows.collect(),
         problems,
@@ -234,7 +269,7 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
         });
     }
     Figure {
-        title: format!("Performance profile, step sizes {}", words(tuning)),
+        title: format!("Performance profile, {}", tuning.words()),
         x_label: "queries over the fewest, as a power of 2".into(),
         y_label: "part of all problems and targets".into(),
         curves,
@@ -261,7 +296,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     });
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
-        title: format!("{problem}: each method with the step that is best for the target in the middle"),
+        title: format!("{problem}: each method with the settings picked for the smallest gap that it reaches"),
         x_label: "queries".into(),
         y_label: format!(
             "{}gap, mean of {} trials",
@@ -277,7 +312,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
 /// A table for each problem: queries to each target, tuned and untuned; then how far it is to the limit and to the oracle.
 pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::Table> {
     let mut tables = Vec::new();
-    for tuning in [Tuned::Tuned, Tuned::Untuned] {
+    for tuning in Tuned::ALL {
         for problem in &experiment.problems {
             let cells = of_problem(outcome, &problem.name);
             if cells.is_empty() {
@@ -298,7 +333,7 @@ pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::
             let mut heading = vec!["queries to a gap of".to_owned()];
             heading.extend(experiment.targets.iter().map(|target| readable(*target)));
             tables.push(report::Table {
-                title: format!("{}, step sizes {}", problem.name, words(tuning)),
+                title: format!("{}, {}", problem.name, tuning.words()),
                 heading,
                 lines: lines.chain(limit).collect(),
             });

@@ -90,7 +90,11 @@ fn key_of(cell: &Cell<'_>) -> Key {
         hash.add(number);
     }
     add_numbers(&mut hash, &experiment.targets);
-    for text in [&*problem.name, &cell.method.name, &format!("{:?} {}", experiment.tuning, cell.method.method)] {
+    for text in [
+        &*problem.name,
+        &cell.method.name,
+        &format!("{:?} {} {:?}", experiment.tuning, cell.method.method, cell.method.tuned),
+    ] {
         hash.add_text(text.as_bytes());
     }
     add_numbers(&mut hash, &problem.start);

@@ -14,12 +14,14 @@ use toml::de::{DeTable, DeValue};
 use crate::output::file_name;
 
 use super::{
-    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, Tuning, data, open,
+    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, TunedSetting, TunedValue, Tuning, data,
+    open,
     section::{Section, Source, number, numbers, suggestion, whole},
 };
 
 /// What is said of a step size beside `[tuning]`.
-const TUNED: &str = "with [tuning] every method tries the grid, and its own default: take this one out";
+const TUNED: &str =
+    "with [tuning] every method's steps are searched for, and its own default is tried: take this one out";
 
 fn same(found: Option<&str>, name: &str) -> bool {
     found.is_some_and(|found| found.eq_ignore_ascii_case(name))
@@ -66,7 +68,7 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
     if shared_step.is_some() && tuning.is_some() {
         return Err(section.complain("step_size", TUNED));
     }
-    let shared_step = shared_step.or(tuning.map(|_| StepSize::Constant(1.0)));
+    let shared_step = shared_step.or(tuning.as_ref().map(|_| StepSize::Constant(1.0)));
 
     let mut problems: Vec<NamedProblem> = Vec::new();
     let tables = section.tables("problem")?;
@@ -91,6 +93,9 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
         let method = read_method(&table, shared_step.as_ref())?;
         if tuning.is_some() && table.value("step_size").is_some() {
             return Err(table.complain("step_size", TUNED));
+        }
+        if tuning.is_none() && table.value("tune").is_some() {
+            return Err(table.complain("tune", "nothing is tuned without [tuning]: take it out, or add [tuning]"));
         }
         refuse_twice(&table, methods.iter().map(|other| &*other.name), &method.name)?;
         for problem in &problems {
@@ -122,14 +127,19 @@ fn read_tuning(section: &Section<'_>) -> Result<Option<Tuning>, FileError> {
     let wrong = || section.complain("tuning", "write it under a heading [tuning]");
     let table = value.get_ref().as_table().ok_or_else(wrong)?;
     let tuning = Section::new(section.source, "tuning", value.span(), table);
-    tuning.allow(&["from", "to", "per_octave"])?;
-    let from = tuning.require("from", tuning.number("from")?)?;
-    let to = tuning.require("to", tuning.number("to")?)?;
-    let per_octave = limited(&tuning, "per_octave", 16)?.unwrap_or(2) as u32;
-    if !(from < to && from >= -40.0 && to <= 40.0) {
-        return Err(tuning.complain("from", "the powers of two must rise, between -40 and 40"));
+    tuning.allow(&["trials", "from", "to"])?;
+    let trials = limited(&tuning, "trials", MAX_TRIALS)?.unwrap_or(Tuning::TRIALS);
+    let power = |key, default| {
+        let found = tuning.read(key, "a whole power of two between -40 and 40", |value| {
+            number(value).filter(|power| power.fract() == 0.0 && power.abs() <= 40.0)
+        })?;
+        Ok(found.map_or(default, |power| power as i32))
+    };
+    let (from, to) = (power("from", Tuning::POWERS.0)?, power("to", Tuning::POWERS.1)?);
+    if from > to {
+        return Err(tuning.complain("from", format!("the first power, {from}, is above the last, {to}")));
     }
-    Ok(Some(Tuning { from, to, per_octave }))
+    Ok(Some(Tuning { trials, from, to, rates: Tuning::RATES.to_vec() }))
 }
 
 /// Names stand in tables, in figures and in the names of files.
@@ -350,7 +360,7 @@ fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
 
 fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
     check_name(section)?;
-    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size"];
+    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size", "tune"];
     let base = section.text("method")?;
     let belief = section.text("belief")?;
     let choice = section.text("choice")?;
@@ -397,7 +407,48 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         // It is not looked at.
         false => StepSize::Constant(1.0),
     };
-    Ok(NamedMethod { method: method.named(&*name), name, step_size })
+    let tuned = read_tuned(section, &method)?;
+    Ok(NamedMethod { method: method.named(&*name), name, step_size, tuned })
+}
+
+/// `tune = { setting = [values] }`.
+fn read_tuned(section: &Section<'_>, method: &Method) -> Result<Vec<TunedSetting>, FileError> {
+    let Some(value) = section.value("tune") else {
+        return Ok(Vec::new());
+    };
+    let expected = "expected lists of values, such as { momentum = [0.5, 0.9], inner_steps = [\"0.5n\", \"1n\"] }";
+    let wrong = || section.complain("tune", expected);
+    let table = value.get_ref().as_table().ok_or_else(wrong)?;
+    let settings = method.settings();
+    let mut tuned = Vec::new();
+    for (key, values) in table {
+        let key = &**key.get_ref();
+        let Some(setting) = settings.iter().find(|setting| setting.name == key) else {
+            let hint = suggestion(key, settings.iter().map(|setting| setting.name));
+            return Err(section.complain("tune", format!("the method has no setting {key:?}{hint}")));
+        };
+        let mut read = Vec::new();
+        for value in values.get_ref().as_array().ok_or_else(wrong)? {
+            let value = tuned_value(value.get_ref()).ok_or_else(wrong)?;
+            // Whatever the number of users is, the kind and the range are the same.
+            let tried = method.clone().with(setting.name, value.with_users(1_000));
+            tried.map_err(|error| section.complain("tune", error))?;
+            read.push(value);
+        }
+        tuned.push(TunedSetting { name: setting.name, values: read });
+    }
+    Ok(tuned)
+}
+
+/// A setting's value, or `"0.5n"`: a part of the users.
+fn tuned_value(value: &DeValue<'_>) -> Option<TunedValue> {
+    match value.as_str() {
+        Some(text) => {
+            let part: f64 = text.strip_suffix('n')?.trim().parse().ok()?;
+            (part > 0.0 && part.is_finite()).then_some(TunedValue::PartOfUsers(part))
+        }
+        None => setting_value(value).map(TunedValue::Fixed),
+    }
 }
 
 /// A setting's value: a number keeps its kind, so that a count is not mistaken for a part.

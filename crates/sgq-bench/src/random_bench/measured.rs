@@ -4,12 +4,13 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contestant, GRID, Options, RandomBenchError};
+use super::{Contestant, Options, RandomBenchError};
 use crate::{
     Experiment,
-    benchmark::{Cell, Tried, Tuned, best},
-    experiment::NamedProblem,
+    benchmark::{Cell, Fresh, Tuned, measure_whole},
+    experiment::{NamedMethod, NamedProblem, Tuning, first_step},
     random_problem::{RandomProblem, Traits},
+    run::TrialError,
 };
 
 /// A trial that is ever above this many times its start has diverged, though its numbers may be finite.
@@ -24,7 +25,7 @@ pub struct Measured {
     pub budget: u64,
     /// The method's name.
     pub method: String,
-    /// How its step size was found.
+    /// How its settings were found.
     pub tuning: Tuned,
     /// How it did, target by target.
     pub targets: Vec<AtTarget>,
@@ -34,8 +35,8 @@ pub struct Measured {
     pub trial_transient: Option<f64>,
     /// Whether a trial diverged: a gap that is not finite, or a million times that at the start.
     pub diverged: bool,
-    /// The mean gap after 0, 1, 2 … queries, none after divergence. Of a tuned method, with the step that is best for
-    /// the smallest target that it reaches.
+    /// The mean gap after 0, 1, 2 … queries, none after divergence. Of a tuned method, with the settings picked for the
+    /// smallest target that it reaches.
     pub curve: Vec<Option<f64>>,
 }
 
@@ -46,31 +47,29 @@ pub struct AtTarget {
     pub target: f64,
     /// The first number of queries at which the mean gap over trials is there; none where it is not within the budget.
     pub queries: Option<u64>,
-    /// The step size.
+    /// The first step size.
     pub step_size: f64,
 }
 
 impl Measured {
-    /// Of a tuned method only the steps that are best for a target count: nobody would take the others.
-    fn new(setting: &Setting, contestant: &Contestant, tried: &[Tried]) -> Self {
-        let targets = &setting.experiment.targets;
-        let chosen: Vec<&Tried> = targets.iter().filter_map(|target| best(tried, *target)).collect();
-        let at = targets.iter().zip(&chosen).map(|(&target, tried)| AtTarget {
+    /// What was measured for each target.
+    fn new(setting: &Setting, contestant: &Contestant, chosen: &[&Fresh]) -> Self {
+        let at = setting.experiment.targets.iter().zip(chosen).map(|(&target, fresh)| AtTarget {
             target,
-            queries: tried.crossing(target),
-            step_size: tried.step_size,
+            queries: fresh.queries_to(target),
+            step_size: first_step(&fresh.method.step_size),
         });
         let at: Vec<AtTarget> = at.collect();
         let smallest_reached = at.iter().rposition(|it| it.queries.is_some()).unwrap_or(0);
-        let curve = chosen.get(smallest_reached).map(|tried| tried.mean.mean()).unwrap_or_default();
+        let curve = chosen.get(smallest_reached).map(|fresh| fresh.mean.mean()).unwrap_or_default();
         let finite = |gap: f64| Some(gap).filter(|gap| gap.is_finite());
-        let trial_transient = highest(chosen.iter().flat_map(|tried| tried.trials.iter().flatten()));
+        let trial_transient = highest(chosen.iter().flat_map(|fresh| fresh.trials.iter().flatten()));
         Self {
             problem: setting.traits,
             budget: setting.experiment.budget,
             method: contestant.method.name.clone(),
             tuning: contestant.tuning,
-            transient: finite(highest(chosen.iter().flat_map(|tried| tried.mean.mean()))),
+            transient: finite(highest(chosen.iter().flat_map(|fresh| fresh.mean.mean()))),
             trial_transient: finite(trial_transient),
             diverged: trial_transient > DIVERGED,
             curve: curve.iter().map(|gap| finite(*gap)).collect(),
@@ -114,7 +113,7 @@ impl Setting {
                 targets: options.targets.clone(),
                 gap_axis: None,
                 relative: true,
-                tuning: Some(GRID),
+                tuning: Some(Tuning { trials: options.tuning_trials, ..Tuning::default() }),
                 problems: Vec::new(),
                 methods: Vec::new(),
             },
@@ -129,16 +128,34 @@ impl Setting {
     ) -> Result<Option<Measured>, RandomBenchError> {
         let Self { experiment, problem, traits } = self;
         let cell = Cell { experiment, problem, method: &contestant.method, interrupt };
-        let steps = match contestant.tuning {
-            Tuned::Tuned => cell.grid(),
-            Tuned::Untuned => vec![cell.default_step()],
+        match self.chosen(&cell, contestant) {
+            Ok(measured) => Ok(Some(measured)),
+            Err(TrialError::Interrupted) => Ok(None),
+            Err(cause) => Err(RandomBenchError::Cell {
+                problem: traits.index,
+                description: traits.to_string(),
+                method: contestant.method.name.clone(),
+                cause,
+            }),
+        }
+    }
+
+    /// Of a tuned method with the settings that were picked for each target on other trials.
+    fn chosen(&self, cell: &Cell<'_>, contestant: &Contestant) -> Result<Measured, TrialError> {
+        let targets = &self.experiment.targets;
+        let picks = match contestant.tuning {
+            Tuned::Untuned => Vec::new(),
+            _ => cell.tune()?.picks.into_iter().map(|pick| pick.method).collect(),
         };
-        let tried = cell.try_steps(steps).map_err(|cause| RandomBenchError::Cell {
-            problem: traits.index,
-            description: traits.to_string(),
-            method: contestant.method.name.clone(),
-            cause,
-        })?;
-        Ok(tried.map(|tried| Measured::new(self, contestant, &tried)))
+        let methods = if picks.is_empty() { vec![cell.untuned(); targets.len()] } else { picks };
+        let mut measured: Vec<Fresh> = Vec::new();
+        for method in &methods {
+            if measured.iter().all(|fresh| fresh.method != *method) {
+                measured.push(measure_whole(cell, method, targets)?);
+            }
+        }
+        let of = |method: &NamedMethod| measured.iter().find(|fresh| fresh.method == *method);
+        let chosen: Vec<&Fresh> = methods.iter().filter_map(of).collect();
+        Ok(Measured::new(self, contestant, &chosen))
     }
 }

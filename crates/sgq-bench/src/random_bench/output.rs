@@ -29,11 +29,13 @@ pub struct Report {
     pub max_dim: usize,
     /// Trials on each problem; one for methods that do not depend on the seed.
     pub trials: u64,
+    /// Trials that the competitor's settings were picked on.
+    pub tuning_trials: u64,
     /// Queries a user, before they are limited to 60 … 600 in all.
     pub budget_per_user: f64,
     /// Whether the methods were told no `L_i`.
     pub learned: bool,
-    /// The competitor, whose step size is tuned for each target.
+    /// The competitor, whose settings are tuned for each target.
     pub against: String,
     /// Each method over all problems.
     pub methods: Vec<MethodSummary>,
@@ -97,6 +99,7 @@ impl Report {
             max_users: options.limits.users,
             max_dim: options.limits.dim,
             trials: options.trials,
+            tuning_trials: options.tuning_trials,
             budget_per_user: options.budget_per_user,
             learned: options.learned,
             against: options.against.clone(),
@@ -119,13 +122,6 @@ pub fn write(folder: &mut Folder, options: &Options, outcome: &Outcome) -> Resul
     Ok(())
 }
 
-fn words(tuning: Tuned) -> &'static str {
-    match tuning {
-        Tuned::Tuned => "tuned",
-        Tuned::Untuned => "untuned",
-    }
-}
-
 /// A row for each method on each problem; what was not reached is left empty, and so is a gap past all numbers.
 fn problems_csv(options: &Options, outcome: &Outcome) -> String {
     let mut csv =
@@ -139,7 +135,7 @@ fn problems_csv(options: &Options, outcome: &Outcome) -> String {
         let Traits { index, users, dim, condition, heterogeneity, shift, spread, rows, l2, .. } = cell.problem;
         let _ = write!(csv, "{index},{},{users},{dim},{condition:?},{heterogeneity:?},", cell.problem.loss_name());
         let _ = write!(csv, "{shift:?},{spread:?},{rows:?},{l2:?},{},", cell.budget);
-        let _ = write!(csv, "{},{},", quoted(&cell.method), words(cell.tuning));
+        let _ = write!(csv, "{},{},", quoted(&cell.method), cell.tuning.name());
         for (place, at) in cell.targets.iter().enumerate() {
             let queries = at.queries.map_or(String::new(), |queries| queries.to_string());
             let _ = write!(csv, "{queries},{},{:?},", number(outcome.ratio(cell, place)), at.step_size);
@@ -154,7 +150,7 @@ fn problems_csv(options: &Options, outcome: &Outcome) -> String {
 fn curves_csv(outcome: &Outcome) -> String {
     let mut csv = "problem,method,tuning,queries,gap_mean\n".to_owned();
     for cell in &outcome.cells {
-        let name = format!("{},{},{}", cell.problem.index, quoted(&cell.method), words(cell.tuning));
+        let name = format!("{},{},{}", cell.problem.index, quoted(&cell.method), cell.tuning.name());
         for (queries, gap) in cell.curve.iter().enumerate() {
             if let Some(gap) = gap {
                 let _ = writeln!(csv, "{name},{queries},{gap:?}");

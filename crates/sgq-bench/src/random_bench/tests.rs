@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use sgq::{Problem, Session, Settings, method, random::derive_seed, simulate::gap_curve};
 
@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     output::{Claim, Folder},
     random_problem::Traits,
+    renumbered::Renumbered,
 };
 
 fn options() -> Options {
@@ -17,6 +18,7 @@ fn options() -> Options {
         learned: false,
         against: "shuffled-sgd".into(),
         trials: 3,
+        tuning_trials: 4,
         budget_per_user: 4.0,
         targets: vec![0.1, 0.01],
     }
@@ -52,24 +54,30 @@ fn every_method_is_measured_on_every_problem() {
     }
 }
 
-/// Tuning looks at every step of the grid and at no other, and takes the one with the fewest queries for each target.
+/// The competitor's queries are those of its settings on the trials of everybody else, and it was tuned on others.
 #[test]
 fn the_competitor_is_tuned_at_each_target() {
     let options = Options { methods: vec!["shuffled-sgd".into()], problems: 3, ..options() };
     let outcome = measured(&options);
     for pair in outcome.cells.as_chunks::<2>().0 {
         let problem = random_problem(options.seed, pair[0].problem.index, options.limits).unwrap();
-        let grid = GRID.grid(&problem.problem);
-        assert_eq!(grid.len(), 23);
-        assert!(pair[0].targets.iter().all(|at| grid.contains(&at.step_size)));
-        for at in &pair[0].targets {
-            let crossings = grid.iter().map(|step| by_library(&options, &problem, *step, at.target));
-            assert_eq!(at.queries, crossings.flatten().min());
-        }
         // Its default is another step, the same for every target.
         assert_eq!(pair[1].tuning, Tuned::Untuned);
         assert_eq!(pair[1].targets[0].step_size, pair[1].targets[1].step_size);
+        for (tuned, untuned) in pair[0].targets.iter().zip(&pair[1].targets) {
+            assert_eq!(untuned.queries, by_library(&options, &problem, untuned.step_size, untuned.target));
+            assert!(tuned.step_size > 0.0 && tuned.step_size != untuned.step_size);
+        }
     }
+    let reached =
+        |place: usize| outcome.cells.iter().skip(place).step_by(2).filter(|it| it.targets[1].queries.is_some());
+    assert!(reached(0).count() >= reached(1).count());
+    // More tuning trials are other results; the methods that are not tuned are kept.
+    let place = tempfile::tempdir().unwrap();
+    let store = Store::open(place.path()).unwrap();
+    run(&options, &store, &AtomicBool::new(false), &|| {}).unwrap();
+    let other = Options { tuning_trials: 5, ..options };
+    assert_eq!(run(&other, &store, &AtomicBool::new(false), &|| {}).unwrap().kept, 3);
 }
 
 /// The first query at which shuffled SGD's mean gap is at a target, straight from the library.
@@ -79,9 +87,10 @@ fn by_library(options: &Options, it: &RandomProblem, step_size: f64, target: f64
     let curves: Vec<Vec<f64>> = (0..options.trials)
         .map(|trial| {
             let seed = derive_seed(options.seed, &format!("random {}", it.traits.index), trial);
-            let settings = Settings::for_problem(start.clone(), &it.problem).step_size(step_size).seed(seed);
+            let problem = Renumbered::new(&(Arc::new(it.problem.clone()) as Arc<dyn Problem + Send>), seed);
+            let settings = Settings::for_problem(start.clone(), &problem).step_size(step_size).seed(seed);
             let mut session = Session::new(method::shuffled_sgd(), settings).unwrap();
-            gap_curve(&mut session, &it.problem, budget, |_| Ok(())).unwrap().gaps
+            gap_curve(&mut session, &problem, budget, |_| Ok(())).unwrap().gaps
         })
         .collect();
     let at = target * it.problem.gap(&start).unwrap() * options.trials as f64;
@@ -250,6 +259,7 @@ fn what_makes_no_sense_is_refused() {
     for (wrong, expected) in [
         (Options { problems: 0, ..options() }, "0 problems: give between 1 and 100000"),
         (Options { trials: 0, ..options() }, "0 trials: give between 1 and 1000000"),
+        (Options { tuning_trials: 0, ..options() }, "0 tuning trials: give between 1 and 1000000"),
         (Options { methods: names(&["sqg"]), ..options() }, "there is no method \"sqg\"; did you mean \"sgq\"?"),
         (Options { methods: names(&["saga", "saga"]), ..options() }, "the method saga is there twice"),
         (Options { methods: Vec::new(), ..options() }, "there are no methods"),

@@ -21,8 +21,8 @@ use crate::{
 ///
 /// The problems are regressions on data that users hold, of every kind: few users or a thousand, one parameter or two
 /// hundred, well or badly conditioned, users alike or with opposite aims, of equal size or not, with squares, logistic
-/// and Poisson losses. Methods run with their default step size; the competitor has, at each target, the step that
-/// hindsight finds best. Everybody starts at zero, and gaps are parts of the gap there.
+/// and Poisson losses. Methods run with their default step size; the competitor has, at each target, the step and
+/// its decay that were best on tuning trials. Everybody starts at zero, and gaps are parts of the gap there.
 #[derive(clap::Args, Serialize)]
 #[command(
     after_help = "Examples:\n  sgq bench random --problems 100 --methods saga,iqn\n  sgq bench random --problems 20 \
@@ -49,12 +49,15 @@ pub struct Args {
     /// Tell the methods no L_i: those without a step size can learn them, such as frugal and practical-sgq
     #[arg(long)]
     learned: bool,
-    /// The competitor, its step size tuned in hindsight for each problem and target
+    /// The competitor, its step size and decay tuned for each problem and target on trials of their own
     #[arg(long, value_name = "METHOD", default_value = "shuffled-sgd")]
     against: String,
     /// Independent trials of each method on each problem
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_TRIALS))]
     trials: u64,
+    /// Trials to tune the competitor on, others than those that are counted
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=MAX_TRIALS))]
+    tuning_trials: u64,
     /// Queries in each trial for each user; at least 60 and at most 600 in all
     #[arg(long, value_name = "Q", default_value_t = 4.0, allow_negative_numbers = true)]
     budget_per_user: f64,
@@ -101,6 +104,7 @@ impl Args {
             learned: self.learned,
             against: self.against.clone(),
             trials: self.trials,
+            tuning_trials: self.tuning_trials,
             budget_per_user: self.budget_per_user,
             targets: self.targets.clone(),
         })

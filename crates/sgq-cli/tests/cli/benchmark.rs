@@ -92,25 +92,36 @@ fn the_suite_runs_in_its_quick_mode() {
     assert_eq!(read_text(&marked), text, "a finished cell is left alone");
     let summary = read_text(out.join("summary.csv"));
     let mut lines = summary.lines();
-    let heading = "problem,method,tuning,target,queries,queries_lo,queries_hi,step_size,status";
+    let heading = "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings";
     assert_eq!(lines.next(), Some(heading));
     let experiment = read_text(root().join("experiments/grouped.toml"));
     let count = |what: &str| experiment.matches(what).count();
-    assert_eq!(lines.clone().count(), count("[[problem]]") * count("[[method]]") * 2 * 5);
+    assert_eq!(lines.clone().count(), count("[[problem]]") * count("[[method]]") * 3 * 5);
     let mut reached = 0;
     for line in lines {
         // Names may have a comma in them: count from the end.
-        let cells: Vec<&str> = line.rsplitn(8, ',').collect();
-        let (status, step, high, low, queries) = (cells[0], cells[1], cells[2], cells[3], cells[4]);
+        let cells: Vec<&str> = line.rsplitn(10, ',').collect();
+        let (decay, step, status, high, low, queries) = (cells[2], cells[3], cells[4], cells[5], cells[6], cells[7]);
         assert!(["reached", "not reached", "diverged"].contains(&status), "{line}");
         assert_eq!(status == "reached", !queries.is_empty(), "{line}");
         if let (Ok(low), Ok(queries), Ok(high)) = (low.parse::<u64>(), queries.parse::<u64>(), high.parse::<u64>()) {
             assert!(low <= high && queries <= 200, "{line}");
             reached += 1;
         }
-        assert!(step.parse::<f64>().unwrap() > 0.0, "{line}");
+        assert!(["constant", "inverse", "root", ""].contains(&decay), "{line}");
+        assert_eq!(step.is_empty(), decay.is_empty(), "{line}");
+        assert!(step.parse().is_ok_and(|step: f64| step > 0.0) || step.is_empty(), "{line}");
     }
     assert!(reached > 500, "{reached}");
+    let tuning = read_text(out.join("tuning.csv"));
+    assert_eq!(tuning.lines().next(), Some("problem,method,settings_tried,queries,told_tuned,told_untuned,sees_more"));
+    assert_eq!(tuning.lines().count(), 1 + count("[[problem]]") * count("[[method]]"));
+    for line in ["exam,frugal,0,0,each L_i,each L_i,", "exam,frugal learned,0,0,nothing,nothing,"] {
+        assert!(tuning.lines().any(|other| other == line), "{line} in {tuning}");
+    }
+    assert!(
+        tuning.lines().any(|line| line.starts_with("exam,SAGA,") && line.ends_with(",nothing,a step from the L_i,"))
+    );
     let limits = read_text(out.join("limit.csv"));
     assert_eq!(limits.lines().count(), 1 + 5 * count("[[problem]]"));
     let fewest = limits.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
@@ -121,7 +132,12 @@ fn the_suite_runs_in_its_quick_mode() {
     for file in ["report.html", "profile-tuned.svg", "profile-untuned.png", "heat-tuned-0.1.svg", "curves-medpar.svg"] {
         assert!(out.join(file).exists(), "{file}");
     }
-    assert!(stdout.contains("exam, step sizes tuned") && stdout.contains("OGQ (oracle, looks not billed)"), "{stdout}");
+    assert!(
+        stdout.contains("exam, tuned on other trials")
+            && stdout.contains("exam, tuned in hindsight")
+            && stdout.contains("OGQ (oracle, looks not billed)"),
+        "{stdout}"
+    );
 
     // Once more: nothing is computed, and the bytes are the same, on one thread too.
     assert!(stdout.contains("limit for random order (yardstick, no method)"), "{stdout}");
@@ -152,7 +168,7 @@ fn names_and_files_that_are_not_there_are_named() {
     let run = ["run", "experiments/grouped.toml", "--quick"];
     let message = refuses(place.path(), &[&run[..], &["--methods", "saga,adam"]].concat());
     assert!(
-        message.contains("the experiment has no method \"adam\"; there are: frugal, SGD, shuffled SGD"),
+        message.contains("the experiment has no method \"adam\"; there are: frugal, frugal learned, SGD"),
         "{message}"
     );
     let message = refuses(place.path(), &[&run[..], &["--problems", "moon"]].concat());
@@ -174,6 +190,27 @@ fn names_and_files_that_are_not_there_are_named() {
     fs::write(place.path().join("t.toml"), format!("{}{tuned}", GOOD_HEAD)).unwrap();
     let message = refuses(place.path(), &["run", "t.toml"]);
     assert!(message.contains("`step_size`") && message.contains("take this one out"), "{message}");
+    let without_step = GOOD_HEAD.replace("step_size = 0.1\n", "");
+    for (tuning, method, expected) in [
+        ("[tuning]\nfrom = 2\nto = 1\n", "", "the first power, 2, is above the last, 1"),
+        ("[tuning]\nfrom = 0.5\n", "", "a whole power of two between -40 and 40"),
+        ("[tuning]\ntrials = 0\n", "", "0 is not between 1 and 1000000"),
+        ("[tuning]\nper_octave = 2\n", "", "`per_octave`"),
+        ("[tuning]\n", "tune = { p = [0.1] }\n", "the method has no setting \"p\""),
+        ("[tuning]\n", "tune = [1]\n", "expected lists of values"),
+        ("step_size = 1\n", "tune = {}\n", "nothing is tuned without [tuning]"),
+    ] {
+        let (before, after) = if tuning.starts_with('[') { ("", tuning) } else { (tuning, "") };
+        fs::write(place.path().join("t.toml"), format!("{before}{without_step}{after}{tail}{method}")).unwrap();
+        let message = refuses(place.path(), &["run", "t.toml"]);
+        assert!(message.contains(expected) && message.contains("t.toml:"), "{expected}: {message}");
+    }
+    for (values, expected) in [("[\"2m\"]", "expected lists"), ("[0]", "must be"), ("[true]", "whole number")] {
+        let svrg = format!("[[method]]\nmethod = \"svrg\"\ntune = {{ inner_steps = {values} }}\n");
+        fs::write(place.path().join("t.toml"), format!("{without_step}[tuning]\n{svrg}")).unwrap();
+        let message = refuses(place.path(), &["run", "t.toml"]);
+        assert!(message.contains(expected) && message.contains("t.toml:"), "{expected}: {message}");
+    }
     for (problem, expected) in [
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"whom\"\ntarget = \"y\"\nloss = \"squares\"\n", "\"who\""),
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"square\"\n", "squares"),

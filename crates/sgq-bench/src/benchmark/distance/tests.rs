@@ -7,7 +7,7 @@ use crate::{
 /// Two problems of four users, two targets, and these methods.
 fn experiment(methods: &[&str]) -> Experiment {
     let mut text = "name = \"x\"\nbudget = 100\ntrials = 1\ntargets = [0.1, 0.01]\nrelative = true\n\
-                    [tuning]\nfrom = -1\nto = 0\nper_octave = 1\n"
+                    [tuning]\ntrials = 1\nfrom = -1\nto = 0\n"
         .to_owned();
     for problem in ["p", "q"] {
         text += &format!(
@@ -31,18 +31,24 @@ fn cell(experiment: &Experiment, problem: &str, method: &str, queries: [Option<u
         queries,
         queries_lo: queries,
         queries_hi: queries,
-        step_size: 0.1,
+        step_size: Some(0.1),
+        decay: "constant".into(),
+        rate: None,
+        settings: String::new(),
         status: if queries.is_some() { Status::Reached } else { Status::NotReached },
     };
     let factor = if named.method.has_step_size() { 10 } else { 1 };
     let rows = experiment.targets.iter().zip(queries).flat_map(|(target, queries)| {
-        [row(Tuned::Tuned, *target, queries), row(Tuned::Untuned, *target, queries.map(|queries| factor * queries))]
+        let untuned = queries.map(|queries| factor * queries);
+        [(Tuned::Tuned, queries), (Tuned::Hindsight, queries), (Tuned::Untuned, untuned)]
+            .map(|(tuning, queries)| row(tuning, *target, queries))
     });
     CellResult {
         rows: rows.collect(),
         curve: vec![Some(1.0)],
         curve_error: vec![None],
-        curve_step: 0.1,
+        tried: 3,
+        tuning_queries: 300,
         sees_more: named.method.sees_more().map(str::to_owned),
         oracle: named.method.needs_oracle(),
     }

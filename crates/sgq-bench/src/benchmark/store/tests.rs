@@ -5,10 +5,13 @@ use std::sync::{Arc, atomic::AtomicBool};
 use sgq::problem::{Loss, Quadratic, Regression, Rows};
 
 use super::*;
-use crate::{Experiment, experiment::NamedProblem};
+use crate::{
+    Experiment,
+    experiment::{NamedProblem, TunedSetting},
+};
 
 fn experiment() -> Experiment {
-    let text = "name = \"e\"\nbudget = 20\ntrials = 2\n[tuning]\nfrom = -2\nto = 1\n[[problem]]\nname = \"p\"\n\
+    let text = "name = \"e\"\nbudget = 20\ntrials = 2\n[tuning]\ntrials = 2\nfrom = -2\nto = 1\n[[problem]]\nname = \"p\"\n\
                 kind = \"quadratic\"\ncurvature = [1, 2, 3]\ncenter = [0, 1, 2]\nstart = 3\n[[method]]\nmethod = \"sgd\"\n\
                 [[method]]\nmethod = \"frugal\"\n";
     Experiment::from_toml("e.toml", text).unwrap()
@@ -54,13 +57,15 @@ fn a_cell_is_found_again_and_not_by_code_from_other_sources() {
 #[test]
 fn every_setting_counts() {
     type Change = fn(&mut Experiment);
-    let changes: [Change; 11] = [
+    let changes: [Change; 13] = [
         |it| it.trials = 3,
         |it| it.budget = 21,
         |it| it.seed = 1,
         |it| it.relative = true,
         |it| it.targets = vec![0.2],
         |it| it.tuning = None,
+        |it| it.tuning.as_mut().unwrap().trials = 3,
+        |it| it.methods[0].tuned = vec![TunedSetting { name: "p", values: Vec::new() }],
         |it| it.methods.swap(0, 1),
         |it| it.methods[0].name = "SGD".into(),
         |it| it.problems[0].name = "q".into(),
