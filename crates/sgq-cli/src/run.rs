@@ -22,7 +22,10 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  sgq run experiments/paper-fig1.toml --trials 50 --trace\n\nIt writes curves.csv, \
                   curves.svg and curves.png (one pair for each problem), summary.json and report.html. The file's \
-                  format is described in docs/experiments.md; `sgq methods` lists what can stand in it.")]
+                  format is described in docs/experiments.md; `sgq methods` lists what can stand in it. With a table \
+                  [tuning] it is a benchmark: settings are picked on some trials and counted on others, and it writes \
+                  summary.csv, tuning.csv, figures and report.html. Ctrl-C keeps every finished method on a problem, and \
+                  the same command goes on.")]
 pub struct Args {
     /// The experiment, a TOML file
     #[arg(value_name = "FILE.toml")]
