@@ -44,6 +44,11 @@ pub fn render(page: &str, text: &str, source: &dyn Source) -> Result<String, Str
 }
 
 fn with_figures(line: &str, source: &dyn Source) -> Result<String, String> {
+    // Markdown takes a line that begins with a comment for HTML, and ends the paragraph there.
+    let begins = |start: &str| start.trim_matches([' ', '-', '*', '>']).is_empty();
+    if line.split_once(FIGURE).is_some_and(|(start, _)| begins(start)) {
+        return Err("a figure may not begin a line: move a word before it".into());
+    }
     let mut out = String::new();
     let mut rest = line;
     while let Some((before, marked)) = rest.split_once(FIGURE) {

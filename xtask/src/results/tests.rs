@@ -378,11 +378,12 @@ fn wrong_places_are_named_by_page_and_line() {
         ),
         ("<!-- results: share\n<!-- /results -->", "1: <!-- results: has no --> on its line"),
         ("\n\n<!-- /results -->", "3: <!-- /results --> ends nothing"),
-        ("<!--=sets-->2\n<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
-        ("<!--=sets-->2 <!--=sets-->2<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
-        ("<!--=sets", "1: <!--= has no --> on its line"),
+        ("All\n- <!--=sets-->2<!--/-->", "2: a figure may not begin a line: move a word before it"),
+        ("All <!--=sets-->2\n<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
+        ("All <!--=sets-->2 <!--=sets-->2<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
+        ("All <!--=sets", "1: <!--= has no --> on its line"),
         ("2<!--/-->", "1: <!--/--> ends nothing"),
-        ("\n<!--=set-->2<!--/-->", "2: there is no figure \"set\": cargo xtask results --list prints them all"),
+        ("\nAll <!--=set-->2<!--/-->", "2: there is no figure \"set\": cargo xtask results --list prints them all"),
     ] {
         assert_eq!(published(text).unwrap_err(), format!("docs/page.md:{message}"), "{text}");
     }
@@ -471,7 +472,7 @@ fn nothing_is_written_unless_everything_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let site = Site { root: folder.path(), pages: &["docs/page.md", "docs/wrong.md"] };
     let run = prepare(site.root);
-    fs::write(site.root.join("docs/wrong.md"), "<!--=none--><!--/-->\n").unwrap();
+    fs::write(site.root.join("docs/wrong.md"), "All <!--=none--><!--/-->\n").unwrap();
     let untouched = || {
         assert!(!site.root.join(KEPT).exists() && !site.root.join(FIGURES).exists());
         assert_eq!(fs::read_to_string(site.root.join("docs/page.md")).unwrap(), PAGE);
