@@ -171,9 +171,9 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     ----------
     method : str, default=None
         Whom to ask and how to step: a name of `sgq.methods()`, or a choice and an update with " + " between them. By
-        default frugal, which needs the fewest queries; saga without groups, where every row is a user and queries cost
-        nothing, and for more than 10,000 users, where frugal is slow. Both converge to the optimum itself, with nothing
-        to tune.
+        default frugal, which needs few queries for small gaps; saga without groups, where every row is a user and
+        queries cost nothing, and for more than 10,000 users, where frugal is slow. Both converge to the optimum itself,
+        with nothing to tune.
     l2 : float, default=0.01
         The penalty. It belongs to the mean, not to a sum: it need not grow with the data.
     fit_intercept : bool, default=True

@@ -1,8 +1,10 @@
-//! The project's own tasks: `cargo xtask test` runs every check that a change must pass, `cargo xtask stubs` writes what
-//! Python's tools know of the compiled half of the package.
+//! The project's own tasks: `cargo xtask test` runs every check that a change must pass, `cargo xtask results` writes the
+//! benchmark's figures into the pages, `cargo xtask stubs` writes what Python's tools know of the compiled half of the
+//! package.
 
 mod package;
 mod python;
+mod results;
 
 use std::{
     env,
@@ -20,21 +22,36 @@ const CHECKS: &[(&str, &[&str])] = &[
 ];
 
 const USAGE: &str = "\
-usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, packages, the Python package
+usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, published figures, packages, the
+                            Python package
        cargo xtask package  the packages alone: that they have their files, and need no newer compiler than we claim
        cargo xtask python   the Python package alone
        cargo xtask torch    the Python package with PyTorch, which is a download of gigabytes, and its example
-       cargo xtask stubs    the Python package's types and docstrings, from the code";
+       cargo xtask stubs    the Python package's types and docstrings, from the code
+       cargo xtask results  the benchmark's tables and figures in README.md and docs, from the files in docs/results
+           FOLDER                 takes in a run of `sgq run experiments/grouped.toml` first
+           --random NAME=FOLDER   takes in a run of `sgq bench random` first; may be given several times
+           --check                writes nothing, and fails where a page is not what docs/results says
+           --list                 prints the name and the value of every figure for `<!--=NAME-->…<!--/-->`";
 
 const PACKAGE: &str = "what is published, and the oldest compiler for it";
+const RESULTS: &str = "the pages' figures, and docs/results";
 
 fn main() -> ExitCode {
-    match env::args().nth(1).as_deref() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.first().map(|task| &**task) {
         Some("test") => test(),
         Some("package") => timed("package", PACKAGE, package::check),
         Some("python") => timed("python", "the package in target/python", python::test),
         Some("torch") => timed("torch", "the package in target/torch", python::torch),
         Some("stubs") => timed("stubs", "written to python/sgq", python::stubs),
+        Some("results") => match results::run(&arguments[1..]) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => {
+                eprintln!("{message}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)
@@ -62,7 +79,9 @@ fn test() -> ExitCode {
             }
         }
     }
-    if timed("package", PACKAGE, package::check) != ExitCode::SUCCESS {
+    if timed("results", RESULTS, results::check) != ExitCode::SUCCESS
+        || timed("package", PACKAGE, package::check) != ExitCode::SUCCESS
+    {
         return ExitCode::FAILURE;
     }
     timed("python", "the package in target/python", python::test)

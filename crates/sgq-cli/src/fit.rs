@@ -40,10 +40,10 @@ use step::StepRule;
     allow_negative_numbers = true,
     after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
                   `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
-                  Why frugal by default: on real data it needs the fewest queries, and nothing is to be tuned. With more \
-                  than 10,000 users its look at everybody with each query takes long, and saga is the default. The paper's \
-                  sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\nCtrl-C keeps what was reached, marked as \
-                  interrupted. The same seed gives the same bytes."
+                  Why frugal by default: nothing is to be tuned, and for small gaps it needs few queries on average on \
+                  real data. With more than 10,000 users its look at everybody with each query takes long, and saga is \
+                  the default. The paper's sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\n\
+                  Ctrl-C keeps what was reached, marked as interrupted. The same seed gives the same bytes."
 )]
 pub struct Args {
     /// The data: a CSV file with a header, plain or gzip

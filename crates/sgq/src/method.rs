@@ -61,9 +61,9 @@ impl Method {
         Self { name: name.into(), parts: Box::new(parts::Triple { belief, choice, update }) }
     }
 
-    /// What every front door takes where nobody names a method and at most so many users are asked: `frugal`, which needs the
-    /// fewest queries on real data and has nothing to tune. With more than 10,000 users its look at everybody with each query
-    /// takes long, and it is `saga`.
+    /// What every front door takes where nobody names a method and at most so many users are asked: `frugal`, which has
+    /// nothing to tune and, for small gaps, needs few queries on average on real data (docs/results.md). With more than 10,000
+    /// users its look at everybody with each query takes long, and it is `saga`.
     ///
     /// ```
     /// assert_eq!(sgq::Method::default_for(60).name(), "frugal");

@@ -1,0 +1,226 @@
+//! Published figures of the benchmark: taken from the files of a run, kept in docs/results, and written into the pages.
+
+mod blocks;
+mod compare;
+mod data;
+mod figures;
+mod files;
+mod pages;
+mod random;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use data::Results;
+use files::{Files, read, write};
+use pages::Source;
+
+/// The pages with marked places.
+const PAGES: &[&str] = &["README.md", "docs/README.md", "docs/results.md", "docs/frugal.md", "docs/fit.md"];
+const KEPT: &str = "docs/results";
+const FIGURES: &str = "docs/figures";
+
+/// Figures of a run, and what they are called in docs/figures.
+const DRAWINGS: &[(&str, &str)] = &[
+    ("distance.svg", "grouped-distance.svg"),
+    ("share.svg", "grouped-share.svg"),
+    ("heat-tuned-0.1.svg", "grouped-heat-10.svg"),
+    ("heat-tuned-0.01.svg", "grouped-heat-1.svg"),
+    ("profile-tuned.svg", "grouped-profile.svg"),
+];
+
+/// What stands at every marked place while nothing was taken in yet.
+const NO_FIGURE: &str = "…";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+enum Task {
+    /// Writes the pages from what is kept, after taking in what is named.
+    Write {
+        run: Option<PathBuf>,
+        random: Vec<(String, PathBuf)>,
+    },
+    Check,
+    List,
+}
+
+/// `cargo xtask results …`
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?;
+    let site = Site { root, pages: PAGES };
+    match task(arguments)? {
+        Task::Check => site.check(),
+        Task::Write { run, random } => site.write(run.as_deref(), &random),
+        Task::List => {
+            site.list()?.into_iter().for_each(|(name, value)| println!("{name}\t{value}"));
+            Ok(())
+        }
+    }
+}
+
+/// Fails where a page is not what docs/results says.
+pub fn check() -> Result<(), String> {
+    run(&["--check".to_owned()])
+}
+
+fn task(arguments: &[String]) -> Result<Task, String> {
+    let (mut run, mut random) = (None, Vec::new());
+    let mut arguments = arguments.iter().map(|argument| &**argument);
+    let first = arguments.clone().next();
+    if let (Some("--check" | "--list"), Some(extra)) = (first, arguments.clone().nth(1)) {
+        return Err(format!("{extra}: nothing goes with {}", first.unwrap_or_default()));
+    }
+    while let Some(argument) = arguments.next() {
+        match argument {
+            "--check" if first == Some(argument) => return Ok(Task::Check),
+            "--list" if first == Some(argument) => return Ok(Task::List),
+            "--random" => {
+                let pair = arguments.next().and_then(|pair| pair.split_once('='));
+                let (name, folder) = pair.ok_or("--random wants NAME=FOLDER")?;
+                let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
+                if name.is_empty() || !name.chars().all(is_plain) {
+                    return Err(format!("--random {name}: a name has letters, digits and hyphens"));
+                }
+                random.push((name.to_owned(), folder.into()));
+            }
+            _ if argument.starts_with('-') || run.is_some() => return Err(format!("{argument} is not understood")),
+            _ => run = Some(argument.into()),
+        }
+    }
+    Ok(Task::Write { run, random })
+}
+
+/// The pages, and what is kept for them.
+struct Site<'a> {
+    root: &'a Path,
+    pages: &'a [&'a str],
+}
+
+impl Site<'_> {
+    fn kept(&self) -> Result<Option<Files>, String> {
+        Files::kept(&self.root.join(KEPT))
+    }
+
+    fn list(&self) -> Result<BTreeMap<String, String>, String> {
+        let files = self.kept()?.ok_or("docs/results has nothing yet: cargo xtask results FOLDER takes in a run")?;
+        Ok(figures::figures(&Results::read(&files)?))
+    }
+
+    /// Every page as it is, and as it should be.
+    fn rendered(&self, files: Option<&Files>) -> Result<Vec<(&str, String, String)>, String> {
+        let source: Box<dyn Source> = match files {
+            Some(files) => Box::new(Published::new(files)?),
+            None => Box::new(Nothing),
+        };
+        let render = |page: &&'_ str| {
+            let old = read(&self.root.join(page))?;
+            let new = pages::render(page, &old, &*source)?;
+            Ok((old, new))
+        };
+        self.pages.iter().map(|page| render(page).map(|(old, new)| (*page, old, new))).collect()
+    }
+
+    /// Nothing is written unless everything can be.
+    fn write(&self, run: Option<&Path>, random: &[(String, PathBuf)]) -> Result<(), String> {
+        let mut files = self.kept()?;
+        let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
+        if let Some(run) = run {
+            files = Some(Files::of_run(run, &self.root.join("data/index.json"), files)?);
+            for (from, to) in DRAWINGS {
+                let from = run.join(from);
+                let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+                writes.push((self.root.join(FIGURES).join(to), bytes));
+            }
+        }
+        for (name, folder) in random {
+            let files = files.as_mut().ok_or("take in a run of the benchmark first: cargo xtask results FOLDER")?;
+            files.add_random(name, folder)?;
+        }
+        let pages = self.rendered(files.as_ref())?;
+        for (name, text) in files.iter().flat_map(Files::to_keep) {
+            writes.push((self.root.join(KEPT).join(name), text.as_bytes().to_vec()));
+        }
+        let changed = pages.into_iter().filter(|(_, old, new)| !old.lines().eq(new.lines()));
+        writes.extend(changed.map(|(page, _, new)| (self.root.join(page), new.into_bytes())));
+        for folder in [KEPT, FIGURES].iter().filter(|_| files.is_some()) {
+            let folder = self.root.join(folder);
+            fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        writes.iter().try_for_each(|(path, bytes)| write(path, bytes))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut differences = Vec::new();
+        for (page, old, new) in self.rendered(self.kept()?.as_ref())? {
+            differences.extend(
+                first_difference(&old, &new).map(|(line, old, new)| {
+                    format!("{page}:{line}: the page says\n  {old}\nand docs/results\n  {new}")
+                }),
+            );
+        }
+        match differences.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{}\ncargo xtask results writes the pages anew", differences.join("\n"))),
+        }
+    }
+}
+
+/// The number of the first line that differs, and both texts of it. By lines, whatever the checkout ends them with.
+fn first_difference<'t>(old: &'t str, new: &'t str) -> Option<(usize, &'t str, &'t str)> {
+    let (mut old, mut new) = (old.lines(), new.lines());
+    for number in 1.. {
+        match (old.next(), new.next()) {
+            (None, None) => break,
+            (old, new) if old == new => {}
+            (old, new) => return Some((number, old.unwrap_or_default(), new.unwrap_or_default())),
+        }
+    }
+    None
+}
+
+/// What the files in docs/results say.
+struct Published {
+    results: Results,
+    figures: BTreeMap<String, String>,
+}
+
+impl Published {
+    fn new(files: &Files) -> Result<Self, String> {
+        let results = Results::read(files)?;
+        let figures = figures::figures(&results);
+        Ok(Self { results, figures })
+    }
+}
+
+impl Source for Published {
+    fn block(&self, name: &str) -> Result<String, String> {
+        blocks::block(&self.results, name)
+    }
+
+    fn figure(&self, name: &str) -> Result<String, String> {
+        let unknown = || format!("there is no figure {name:?}: cargo xtask results --list prints them all");
+        self.figures.get(name).cloned().ok_or_else(unknown)
+    }
+}
+
+/// While there are no files, no page may have a figure either.
+struct Nothing;
+
+impl Source for Nothing {
+    fn block(&self, name: &str) -> Result<String, String> {
+        match blocks::is_block(name) {
+            true => Ok(String::new()),
+            false => Err(format!("there is no block {name:?}: there are {}", blocks::names())),
+        }
+    }
+
+    fn figure(&self, _: &str) -> Result<String, String> {
+        Ok(NO_FIGURE.to_owned())
+    }
+}

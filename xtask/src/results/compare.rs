@@ -1,0 +1,113 @@
+//! Methods compared over all sets: ratios of queries, wins, distances to the limit, parts of the way to an oracle.
+
+use super::{
+    data::{FRUGAL, Method, Results, Tuning},
+    text::{geometric_mean, median},
+};
+
+/// Where the way to an oracle begins.
+pub const SHUFFLED: &str = "shuffled SGD";
+/// The oracles that it leads to.
+pub const ORACLES: [&str; 2] = ["OGQ", "OGQ own L"];
+
+/// A mean over the sets on which both methods reach the target.
+pub struct Mean {
+    pub value: Option<f64>,
+    pub sets: usize,
+}
+
+/// Sets on which a method needs fewer queries than the best competitor, more, and as many.
+#[derive(Default, PartialEq, Debug)]
+pub struct Score {
+    pub wins: usize,
+    pub losses: usize,
+    pub ties: usize,
+}
+
+impl Results {
+    fn mean(&self, ratio: impl Fn(&str) -> Option<f64>) -> Mean {
+        let ratios: Vec<f64> = self.sets.iter().filter_map(|set| ratio(set)).collect();
+        Mean { value: geometric_mean(&ratios), sets: ratios.len() }
+    }
+
+    /// The geometric mean of a method's queries over the fewest of any competitor, both tuned alike.
+    pub fn over_fewest(&self, method: &Method, tuning: Tuning, target: &str) -> Mean {
+        self.mean(|set| {
+            let own = self.queries(set, &method.name, tuning, target)?;
+            Some(own as f64 / self.best(set, tuning, target)?.0 as f64)
+        })
+    }
+
+    /// The same of a method that is not tuned, against competitors that are.
+    pub fn untuned_over_fewest(&self, method: &Method, tuning: Tuning, target: &str) -> Mean {
+        self.untuned_over_fewest_of(method, tuning, target, |_| true)
+    }
+
+    /// The same against some competitors only.
+    pub fn untuned_over_fewest_of(
+        &self,
+        method: &Method,
+        tuning: Tuning,
+        target: &str,
+        among: impl Fn(&Method) -> bool,
+    ) -> Mean {
+        self.mean(|set| {
+            let own = self.queries(set, &method.name, Tuning::Untuned, target)?;
+            Some(own as f64 / self.best_of(set, tuning, target, &among)?.0 as f64)
+        })
+    }
+
+    /// The geometric mean of a method's queries over the sets on which it reaches the target.
+    pub fn mean_queries(&self, method: &Method, tuning: Tuning, target: &str) -> Mean {
+        self.mean(|set| self.queries(set, &method.name, tuning, target).map(|queries| queries as f64))
+    }
+
+    /// A method that is not tuned against the best competitor that is, set by set. Not to reach the target is to need more.
+    pub fn score(&self, method: &Method, tuning: Tuning, target: &str) -> Score {
+        let mut score = Score::default();
+        for set in &self.sets {
+            let own = self.queries(set, &method.name, Tuning::Untuned, target).unwrap_or(u64::MAX);
+            let best = self.best(set, tuning, target).map_or(u64::MAX, |(queries, _)| queries);
+            match own.cmp(&best) {
+                std::cmp::Ordering::Less => score.wins += 1,
+                std::cmp::Ordering::Greater => score.losses += 1,
+                std::cmp::Ordering::Equal => score.ties += usize::from(own < u64::MAX),
+            }
+        }
+        score
+    }
+
+    /// On how many sets no competitor needs fewer queries than this one.
+    pub fn fewest_on(&self, method: &Method, tuning: Tuning, target: &str) -> usize {
+        let is_best = |set: &&String| {
+            let own = self.queries(set, &method.name, tuning, target);
+            own.is_some_and(|own| self.best(set, tuning, target).is_some_and(|(queries, _)| own <= queries))
+        };
+        self.sets.iter().filter(is_best).count()
+    }
+
+    /// The queries of `frugal` over the limit for random order; infinite where it does not get there.
+    pub fn over_limit(&self, set: &str, target: &str) -> Option<f64> {
+        let limit = self.limit(set, target)?.max(1) as f64;
+        let own = self.queries(set, FRUGAL, Tuning::Untuned, target);
+        Some(own.map_or(f64::INFINITY, |own| own as f64 / limit))
+    }
+
+    /// The part of the way from shuffled SGD to an oracle, both tuned, that `frugal` goes, in logarithms of queries. None where
+    /// shuffled SGD does not get there or needs no more queries than the oracle; negative and infinite where `frugal` does not.
+    pub fn share(&self, oracle: &str, set: &str, target: &str) -> Option<f64> {
+        let log = |queries: u64| (queries.max(1) as f64).ln();
+        let start = log(self.queries(set, SHUFFLED, Tuning::Tuned, target)?);
+        let way = start - log(self.queries(set, oracle, Tuning::Tuned, target)?);
+        let own = self.queries(set, FRUGAL, Tuning::Untuned, target).map_or(f64::INFINITY, log);
+        (way > 0.0).then_some((start - own) / way)
+    }
+
+    pub fn median_over_limit(&self, target: &str) -> Option<f64> {
+        median(self.sets.iter().filter_map(|set| self.over_limit(set, target)).collect())
+    }
+
+    pub fn median_share(&self, oracle: &str, target: &str) -> Option<f64> {
+        median(self.sets.iter().filter_map(|set| self.share(oracle, set, target)).collect())
+    }
+}

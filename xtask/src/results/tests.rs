@@ -1,0 +1,491 @@
+//! Made-up files of two sets, with numbers that are easy to divide, and pages that show them.
+
+use std::{fs, path::Path};
+
+use super::{blocks::block, data::Results, figures::figures, files::Files, *};
+
+const SETS: [&str; 2] = ["north", "south"];
+const TARGETS: [&str; 2] = ["0.1", "0.001"];
+
+/// Name, what it is told tuned and untuned, what it sees unpaid; then queries to both targets on both sets, tuned, in hindsight and
+/// untuned.
+const METHODS: &[(&str, &str, &str, &str, [&str; 3])] = &[
+    ("frugal", "each L_i", "each L_i", "", ["10/20 30/90", "10/20 30/90", "10/20 30/90"]),
+    ("frugal learned", "nothing", "nothing", "", ["20/40 30/", "20/40 30/", "20/40 30/"]),
+    ("shuffled SGD", "nothing", "a step from the L_i", "", ["20/80 30/", "16/80 30/", "40/ /"]),
+    ("importance SGD", "each L_i", "each L_i", "", ["20/90 15/", "18/81 15/", "20/ 15/"]),
+    ("OGQ", "nothing", "a step from the L_i", "all gradients", ["5/20 10/", "5/20 10/", "5/20 10/"]),
+    ("OGQ own L", "nothing", "a step from the L_i", "all gradients, L", ["20/5 10/40", "20/5 10/40", "20/5 10/40"]),
+];
+
+fn files() -> Files {
+    let mut summary =
+        "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings\n".to_owned();
+    let mut tuning = "problem,method,settings_tried,queries,told_tuned,told_untuned,sees_more\n".to_owned();
+    for (method, told_tuned, told_untuned, sees_more, numbers) in METHODS {
+        for (place, set) in SETS.iter().enumerate() {
+            let tried = if method.starts_with("frugal") { 0 } else { 10 * (place + 1) };
+            tuning += &format!("{set},{method},{tried},{},{told_tuned},{told_untuned},\"{sees_more}\"\n", 1000 * tried);
+            for (ways, numbers) in ["tuned", "hindsight", "untuned"].iter().zip(numbers) {
+                let queries = numbers.split(' ').nth(place).unwrap().split('/');
+                for (target, queries) in TARGETS.iter().zip(queries) {
+                    // The upper end of an interval may be missing.
+                    let lo = queries.parse::<u64>().map_or(String::new(), |queries| (queries - 1).to_string());
+                    let hi = if *target == "0.1" { queries } else { "" };
+                    summary +=
+                        &format!("{set},{method},{ways},{target},{queries},{lo},{hi},,0.5,constant,,\"a=1 b=2\"\n");
+                }
+            }
+        }
+    }
+    let about = |users: u64| {
+        format!(
+            r#"{{"package": "lme4", "item": "Sleep", "user": "id", "target": "y", "loss": "squares", "features": ["a", "b"],
+            "rows": 9999, "users": 999, "complete_rows": 1234, "complete_users": {users}, "sha256": "0"}}"#
+        )
+    };
+    Files {
+        summary,
+        tuning,
+        limit: "problem,target,queries\nnorth,0.1,5\nnorth,0.001,10\nsouth,0.1,0\n".into(),
+        sets: format!(r#"{{"north": {}, "south": {}, "unused": {}}}"#, about(24), about(160), about(1)),
+        random: [("small".to_owned(), random::without_cells(RANDOM).unwrap())].into(),
+    }
+}
+
+const RANDOM: &str = r#"{"version": "0.1.0", "seed": 7, "max_users": 200, "max_dim": 30, "trials": 10, "tuning_trials": 20,
+    "budget_per_user": 4.0, "learned": true, "against": "shuffled-sgd", "unfinished": 0, "cells": [{"method": "x"}],
+    "methods": [{"method": "frugal-learned", "problems": 1000, "transient_above_2": 18, "trial_transient_above_2": 25,
+    "diverged": 1, "targets": [
+        {"target": 0.1, "problems": 64, "reached": 64, "within": 55, "mean_ratio": 0.684, "only_method": 34, "worst": []},
+        {"target": 0.01, "problems": 25, "reached": 24, "within": 21, "mean_ratio": 0.5, "only_method": 50, "worst": []}]}]}"#;
+
+fn results() -> Results {
+    Results::read(&files()).unwrap()
+}
+
+fn shows(name: &str, expected: &str) {
+    let found = block(&results(), name).unwrap();
+    let expected: Vec<&str> = expected.lines().map(str::trim).collect();
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{name}:\n{found}");
+}
+
+#[test]
+fn tables_of_frugal() {
+    // North: 10 of 20 and 20 of 80; south: 30 of 15, and nobody else arrives. In hindsight 10 of 16, 20 of 80 and 30 of 15.
+    shows(
+        "frugal",
+        "| data set | 10% | 0.1% |
+        |---|---|---|
+        | north | **10** / 20 shuffled SGD | **20** / 80 shuffled SGD |
+        | south | 30 / 15 importance SGD† | **90** / – |
+        | mean ratio to the best tuned method | 1.00 | 0.25 (1) |
+        | mean ratio to the best method in hindsight | 1.12 | 0.25 (1) |
+        | without `L_i`: mean ratio to the best tuned method | 1.41 | 0.50 (1) |
+        | without `L_i`: mean ratio to the best method in hindsight | 1.58 | 0.50 (1) |",
+    );
+    shows(
+        "frugal-learned",
+        "| data set | 10% | 0.1% |
+        |---|---|---|
+        | north | 20 / 20 shuffled SGD | **40** / 80 shuffled SGD |
+        | south | 30 / 15 importance SGD† | – / – |
+        | mean ratio to the best tuned method | 1.41 | 0.50 (1) |
+        | mean ratio to the best method in hindsight | 1.58 | 0.50 (1) |
+        | mean ratio to the best tuned method without each `L_i` | 1.00 | 0.50 (1) |",
+    );
+    shows(
+        "readme",
+        "| data set | 10% | 0.1% |
+        |---|---|---|
+        | north | **0.50** | **0.25** |
+        | south | 2.00 | **only frugal** |
+        | geometric mean | 1.00 | 0.25 (1) |
+        | sets won | 1 of 2 | 2 of 2 |
+        | geometric mean without `L_i` | 1.41 | 0.50 (1) |",
+    );
+    shows(
+        "learned",
+        "|  | 10% | 0.1% |
+        |---|---|---|
+        | `L_i` known | 17 | 42 |
+        | `L_i` learned | 24 | 40 (1) |",
+    );
+    shows(
+        "intervals",
+        "| data set | 10% | 0.1% |
+        |---|---|---|
+        | north | 10 (9 to 10) / 20 (19 to 20) shuffled SGD | 20 (from 19) / 80 (from 79) shuffled SGD |
+        | south | 30 (29 to 30) / 15 (14 to 15) importance SGD† | 90 (from 89) / – |",
+    );
+}
+
+#[test]
+fn distances() {
+    shows(
+        "limit",
+        "| data set | 10% | 0.1% |
+        |---|---|---|
+        | north | 2.00 (5) | 2.00 (10) |
+        | south | 30.00 (0) | – |
+        | median | 16.00 | 2.00 |",
+    );
+    // ln(20/10)/ln(20/5) is a half, ln(30/30) nothing, ln(80/20)/ln(80/5) a half; no way from 20 to 20, nor where shuffled SGD
+    // does not arrive.
+    shows(
+        "share",
+        "From shuffled SGD to *OGQ*:
+
+        | data set | 10% | 0.1% |
+        |---|---|---|
+        | north | 0.50 | 1.00 |
+        | south | 0.00 | – |
+        | median | 0.25 | 1.00 |
+
+        From shuffled SGD to *OGQ own L*:
+
+        | data set | 10% | 0.1% |
+        |---|---|---|
+        | north | – | 0.50 |
+        | south | 0.00 | – |
+        | median | 0.00 | 0.50 |",
+    );
+}
+
+#[test]
+fn tables_of_all_methods() {
+    shows(
+        "ratios-tuned",
+        "| method | 10% | 0.1% | told |
+        |---|---|---|---|
+        | frugal† | 1.00 | 0.25 (1) | each L_i |
+        | frugal learned | 1.41 | 0.50 (1) | nothing |
+        | shuffled SGD | 1.41 | 1.00 (1) | nothing |
+        | importance SGD† | 1.00 | 1.12 (1) | each L_i |
+        | *OGQ* | 0.41 | 0.25 (1) | nothing |
+        | *OGQ own L* | 0.82 | 0.06 (1) | nothing |",
+    );
+    let untuned = block(&results(), "ratios-untuned").unwrap();
+    assert!(untuned.contains("\n| shuffled SGD | 2.00 (1) | – | a step from the L_i |\n"), "{untuned}");
+    let hindsight = block(&results(), "ratios-hindsight").unwrap();
+    assert!(hindsight.contains("\n| importance SGD† | 1.06 | 1.01 (1) | each L_i |\n"), "{hindsight}");
+    shows(
+        "all-tuned",
+        "| method | north | south |
+        |---|---|---|
+        | frugal† | 10/20 | 30/90 |
+        | frugal learned | 20/40 | 30/– |
+        | shuffled SGD | 20/80 | 30/– |
+        | importance SGD† | 20/90 | 15/– |
+        | *OGQ* | 5/20 | 10/– |
+        | *OGQ own L* | 20/5 | 10/40 |",
+    );
+    let tuning = block(&results(), "tuning").unwrap();
+    assert!(tuning.contains("\n| frugal† | 0 | 0 | 0 | each L_i | each L_i |\n"), "{tuning}");
+    assert!(tuning.contains("\n| shuffled SGD | 15 | 20 | 30,000 | nothing | a step from the L_i |\n"), "{tuning}");
+    shows(
+        "sets",
+        "| data set | user | users | rows | features | target | loss | source (R package) |
+        |---|---|---|---|---|---|---|---|
+        | north | id | 24 | 1,234 | 2 | y | squares | Sleep in lme4 |
+        | south | id | 160 | 1,234 | 2 | y | squares | Sleep in lme4 |",
+    );
+}
+
+/// Five sets make two tables.
+#[test]
+fn all_numbers_have_four_sets_a_table() {
+    let mut files = files();
+    let lines = |text: &str, from: &str, to: &str| {
+        text.lines()
+            .filter(|line| line.starts_with(from))
+            .map(|line| line.replacen(from, to, 1) + "\n")
+            .collect::<String>()
+    };
+    for set in ["east", "west", "centre"] {
+        files.summary += &lines(&files.summary.clone(), "north", set);
+        files.tuning += &lines(&files.tuning.clone(), "north", set);
+        files.sets = files.sets.replacen("{\"", &format!("{{\"{set}\": {}, \"", about_text()), 1);
+    }
+    let all = block(&Results::read(&files).unwrap(), "all-tuned").unwrap();
+    assert!(
+        all.contains("| method | north | south | east | west |\n") && all.contains("\n\n| method | centre |\n"),
+        "{all}"
+    );
+}
+
+fn about_text() -> &'static str {
+    r#"{"package": "p", "item": "i", "user": "u", "target": "t", "loss": "l", "features": [], "complete_rows": 1, "complete_users": 30}"#
+}
+
+#[test]
+fn random_problems() {
+    let expected = "```sh
+        cargo run --release -- bench random --problems 1000 --seed 7 \\
+        --methods frugal --learned --against shuffled-sgd --trials 10 --tuning-trials 20 \\
+        --budget-per-user 4 --targets 0.1,0.01 --max-users 200 --max-dim 30
+        ```
+
+        |  | `frugal-learned` |
+        |---|---|
+        | 10%: at most 1.2 times the queries of tuned `shuffled-sgd` | 55 of 64 |
+        | 10%: reached where tuned `shuffled-sgd` does | 64 of 64 |
+        | 10%: mean ratio of queries | 0.68 |
+        | 10%: reached where tuned `shuffled-sgd` does not | 34 |
+        | 1%: at most 1.2 times the queries of tuned `shuffled-sgd` | 21 of 25 |
+        | 1%: reached where tuned `shuffled-sgd` does | 24 of 25 |
+        | 1%: mean ratio of queries | ≥ 0.50 |
+        | 1%: reached where tuned `shuffled-sgd` does not | 50 |
+        | mean gap over the trials ever above twice the start | 18 of 1,000 |
+        | gap of a single trial ever above twice the start | 25 of 1,000 |
+        | a trial diverged | 1 of 1,000 |";
+    let trimmed = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    assert_eq!(trimmed(&block(&results(), "random.small").unwrap()), trimmed(expected));
+    let all = block(&results(), "random").unwrap();
+    assert!(all.starts_with("Run *small*:\n\n```sh\n") && all.ends_with("| 1 of 1,000 |"), "{all}");
+    assert!(!files().random["small"].contains("cells") && files().random["small"].contains("worst"));
+    let unfinished = RANDOM.replace("\"unfinished\": 0", "\"unfinished\": 3");
+    assert!(random::Random::read("it", &unfinished).err().unwrap().contains("not finished"));
+    assert_eq!(block(&results(), "random.large").unwrap_err(), "there is no run \"large\" on random problems");
+}
+
+#[test]
+fn figures_have_systematic_names() {
+    let figures = figures(&results());
+    for (name, value) in [
+        ("methods", "6"),
+        ("methods.competitors", "2"),
+        ("methods.unpaid", "2"),
+        ("sets", "2"),
+        ("users.min", "24"),
+        ("users.max", "160"),
+        ("users.south", "160"),
+        ("rows.north", "1,234"),
+        ("tuning.settings.max", "20"),
+        ("tuning.queries", "120,000"),
+        ("frugal.ratio.tuned.0.1", "1.00"),
+        ("frugal.ratio.tuned.0.001", "0.25 (1)"),
+        ("frugal.percent.hindsight.0.1", "112%"),
+        ("frugal learned.ratio.tuned.0.1", "1.41"),
+        ("frugal.wins.tuned.0.1", "1"),
+        ("frugal.losses.tuned.0.1", "1"),
+        ("frugal learned.wins.tuned.0.1", "0"),
+        ("frugal learned.ties.tuned.0.1", "1"),
+        ("frugal learned.ties.tuned.0.001", "0"),
+        ("frugal.queries.0.1", "17"),
+        ("frugal.limit.0.1", "16.00"),
+        ("frugal.share.OGQ.0.1", "0.25"),
+        ("ratio.shuffled SGD.tuned.0.1", "1.41"),
+        ("ratio.OGQ own L.untuned.0.1", "0.82"),
+        ("reached.shuffled SGD.tuned.0.001", "1"),
+        ("fewest-on.importance SGD.tuned.0.1", "2"),
+        ("fewest-on.shuffled SGD.tuned.0.1", "1"),
+        ("queries.south.shuffled SGD.tuned.0.001", "–"),
+        ("queries.north.importance SGD.hindsight.0.001", "81"),
+        ("best.south.tuned.0.1", "15"),
+        ("winner.south.tuned.0.1", "importance SGD†"),
+        ("limit.north.0.1", "5"),
+        ("random.small.problems", "1,000"),
+        ("random.small.frugal-learned.ratio.0.01", "≥ 0.50"),
+        ("random.small.frugal-learned.trial-above-2", "25"),
+    ] {
+        assert_eq!(figures.get(name).map(|value| &**value), Some(value), "{name}");
+    }
+    assert!(
+        !figures.contains_key("best.south.tuned.0.001") && !figures.contains_key("ratio.shuffled SGD.untuned.0.001")
+    );
+}
+
+#[test]
+fn a_run_that_is_not_whole_is_refused() {
+    let refused = |change: &dyn Fn(&mut Files)| {
+        let mut files = files();
+        change(&mut files);
+        Results::read(&files).err().unwrap_or_default()
+    };
+    let without = |text: &str, start: &str| {
+        text.lines().filter(|line| !line.starts_with(start)).map(|line| line.to_owned() + "\n").collect::<String>()
+    };
+    for (message, change) in [
+        (
+            "summary.csv: no row for OGQ, hindsight, to 0.1 on south",
+            &(|it: &mut Files| it.summary = without(&it.summary, "south,OGQ,hindsight,0.1,")) as &dyn Fn(&mut Files),
+        ),
+        ("tuning.csv: no row for OGQ on north", &|it| it.tuning = without(&it.tuning, "north,OGQ,")),
+        ("summary.csv: OGQ, tuned, has two rows for 0.1 on north", &|it| {
+            it.summary += "north,OGQ,tuned,0.1,5,,,reached,,,,\n";
+        }),
+        ("tuning.csv: frugal is told different things on different sets", &|it| {
+            it.tuning = it.tuning.replace("north,frugal,0,0,each L_i", "north,frugal,0,0,nothing");
+        }),
+        ("sets.json says nothing of south", &|it| it.sets = it.sets.replace("south", "elsewhere")),
+        ("summary.csv has no rows", &|it| it.summary = it.summary.lines().next().unwrap().to_owned() + "\n"),
+        ("summary.csv: CSV deserialize error", &|it| it.summary = it.summary.replace(",20,", ",twenty,")),
+        ("limit.csv: CSV deserialize error", &|it| it.limit = "problem,target\nnorth,0.1\n".into()),
+    ] {
+        let found = refused(change);
+        assert!(found.starts_with(message), "{found}");
+    }
+    // What a table needs and the run has not.
+    let mut files = files();
+    files.summary = files.summary.replace("frugal learned", "other");
+    files.tuning = files.tuning.replace("frugal learned", "other");
+    let results = Results::read(&files).unwrap();
+    assert_eq!(block(&results, "readme").unwrap_err(), "the run has no method \"frugal learned\"");
+}
+
+#[test]
+fn numbers_as_pages_show_them() {
+    use super::text::*;
+    assert_eq!([1, 12, 123, 1234, 1_234_567].map(count), ["1", "12", "123", "1,234", "1,234,567"]);
+    assert_eq!(["0.3", "0.07", "0.001", "x"].map(percent), ["30%", "7%", "0.1%", "x"]);
+    assert_eq!([number(-0.5), number(1.005), or_dash(None), or_dash(Some(7))], ["−0.50", "1.00", "–", "7"]);
+    assert_eq!([median(vec![]), median(vec![3.0, 1.0, 2.0]), median(vec![4.0, 1.0])], [None, Some(2.0), Some(2.5)]);
+}
+
+const PAGE: &str = "# Page\n\nOf <!--=sets-->9<!--/--> sets, <!--=frugal.wins.tuned.0.1--><!--/--> won.\n\n<!-- results: learned -->\nold\n<!-- /results -->\nEnd.\n";
+
+fn published(text: &str) -> Result<String, String> {
+    pages::render("docs/page.md", text, &Published::new(&files()).unwrap())
+}
+
+#[test]
+fn marked_places_are_written_anew() {
+    let table = block(&results(), "learned").unwrap();
+    let expected = format!(
+        "# Page\n\nOf <!--=sets-->2<!--/--> sets, <!--=frugal.wins.tuned.0.1-->1<!--/--> won.\n\n<!-- results: learned -->\n\n\
+         {table}\n\n<!-- /results -->\nEnd.\n"
+    );
+    let found = published(PAGE).unwrap();
+    assert_eq!(found, expected);
+    assert_eq!(published(&found).unwrap(), found, "writing twice changes nothing");
+    // Without files there are no figures, and places are checked all the same.
+    let nothing = pages::render("page", &found, &Nothing).unwrap();
+    assert!(nothing.contains("Of <!--=sets-->…<!--/--> sets") && nothing.contains("learned -->\n<!-- /results -->"));
+    assert!(pages::render("page", "<!-- results: none -->\n<!-- /results -->", &Nothing).is_err());
+}
+
+#[test]
+fn wrong_places_are_named_by_page_and_line() {
+    let known = "there are sets, readme, frugal, frugal-learned, learned, intervals, limit, share, ratios-tuned, \
+                 ratios-hindsight, ratios-untuned, all-tuned, tuning, random, random.NAME";
+    for (text, message) in [
+        ("a\n<!-- results: none -->\n<!-- /results -->", &*format!("2: there is no block \"none\": {known}")),
+        ("<!-- results: share -->\n", "1: the block \"share\" has no <!-- /results --> before the next block"),
+        (
+            "<!-- results: share -->\n<!-- results: limit -->\n<!-- /results -->",
+            "1: the block \"share\" has no <!-- /results --> before the next block",
+        ),
+        ("<!-- results: share\n<!-- /results -->", "1: <!-- results: has no --> on its line"),
+        ("\n\n<!-- /results -->", "3: <!-- /results --> ends nothing"),
+        ("All\n- <!--=sets-->2<!--/-->", "2: a figure may not begin a line: move a word before it"),
+        ("All <!--=sets-->2\n<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
+        ("All <!--=sets-->2 <!--=sets-->2<!--/-->", "1: the figure \"sets\" has no <!--/--> on its line"),
+        ("All <!--=sets", "1: <!--= has no --> on its line"),
+        ("2<!--/-->", "1: <!--/--> ends nothing"),
+        ("\nAll <!--=set-->2<!--/-->", "2: there is no figure \"set\": cargo xtask results --list prints them all"),
+    ] {
+        assert_eq!(published(text).unwrap_err(), format!("docs/page.md:{message}"), "{text}");
+    }
+}
+
+#[test]
+fn the_command_line() {
+    let task = |line: &str| task(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(task("").unwrap(), Task::Write { run: None, random: vec![] });
+    let random = vec![("a".to_owned(), "b=c".into()), ("d-2".to_owned(), "e".into())];
+    assert_eq!(task("--random a=b=c out --random d-2=e").unwrap(), Task::Write { run: Some("out".into()), random });
+    assert_eq!([task("--check").unwrap(), task("--list").unwrap()], [Task::Check, Task::List]);
+    for wrong in ["--chekc", "a b", "--random", "--random a", "--random /a=b", "--check out", "out --check", "--list a"]
+    {
+        assert!(task(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// A run's folder, as `sgq run` leaves it, and a repository with one page.
+fn prepare(root: &Path) -> PathBuf {
+    let (run, files) = (root.join("out/run"), files());
+    for folder in [&run, &root.join("data"), &root.join("docs"), &root.join("out/random")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    for (name, text) in [("summary.csv", &files.summary), ("tuning.csv", &files.tuning), ("limit.csv", &files.limit)] {
+        fs::write(run.join(name), text).unwrap();
+    }
+    for (name, _) in DRAWINGS {
+        fs::write(run.join(name), format!("<svg>{name}</svg>")).unwrap();
+    }
+    fs::write(root.join("data/index.json"), &files.sets).unwrap();
+    fs::write(root.join("out/random/summary.json"), RANDOM).unwrap();
+    fs::write(root.join("docs/page.md"), PAGE).unwrap();
+    run
+}
+
+#[test]
+fn a_run_is_taken_in_and_then_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site { root: folder.path(), pages: &["docs/page.md"] };
+    let run = prepare(site.root);
+    let page = || fs::read_to_string(site.root.join("docs/page.md")).unwrap();
+
+    // Without files a page must not have figures; writing takes them out.
+    assert!(site.check().unwrap_err().starts_with("docs/page.md:3: the page says\n"));
+    site.write(None, &[]).unwrap();
+    site.check().unwrap();
+    assert!(site.list().is_err() && !site.root.join(KEPT).exists());
+
+    site.write(Some(&run), &[("small".into(), site.root.join("out/random"))]).unwrap();
+    site.check().unwrap();
+    assert_eq!(page(), published(PAGE).unwrap());
+    let heat = fs::read_to_string(site.root.join("docs/figures/grouped-heat-10.svg")).unwrap();
+    assert_eq!(heat, "<svg>heat-tuned-0.1.svg</svg>");
+    assert_eq!(site.list().unwrap()["random.small.problems"], "1,000");
+    let names = |folder: &str| {
+        let entries = fs::read_dir(site.root.join(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(KEPT), ["limit.csv", "random-small.json", "sets.json", "summary.csv", "tuning.csv"]);
+
+    // What was kept is enough, also with other line ends; a run without random problems leaves those that are kept.
+    fs::remove_dir_all(site.root.join("out/random")).unwrap();
+    site.write(Some(&run), &[]).unwrap();
+    fs::write(site.root.join("docs/page.md"), page().replace('\n', "\r\n")).unwrap();
+    site.check().unwrap();
+    assert!(site.list().unwrap().contains_key("random.small.problems"));
+
+    // A figure that was changed by hand, and a file that was.
+    site.write(None, &[]).unwrap();
+    fs::write(site.root.join("docs/page.md"), page().replace("| 17 |", "| 16 |")).unwrap();
+    let found = site.check().unwrap_err();
+    assert!(found.starts_with("docs/page.md:9: the page says\n  | `L_i` known | 16 |"), "{found}");
+    site.write(None, &[]).unwrap();
+    let limit = site.root.join(KEPT).join("summary.csv");
+    fs::write(&limit, files().summary.replace("south,frugal,untuned,0.1,30,", "south,frugal,untuned,0.1,10,")).unwrap();
+    assert!(site.check().unwrap_err().starts_with("docs/page.md:3: "));
+    fs::remove_dir_all(site.root.join(KEPT)).unwrap();
+    assert!(site.check().is_err(), "figures without files");
+}
+
+#[test]
+fn nothing_is_written_unless_everything_can_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site { root: folder.path(), pages: &["docs/page.md", "docs/wrong.md"] };
+    let run = prepare(site.root);
+    fs::write(site.root.join("docs/wrong.md"), "All <!--=none--><!--/-->\n").unwrap();
+    let untouched = || {
+        assert!(!site.root.join(KEPT).exists() && !site.root.join(FIGURES).exists());
+        assert_eq!(fs::read_to_string(site.root.join("docs/page.md")).unwrap(), PAGE);
+    };
+    assert!(site.write(Some(&run), &[]).unwrap_err().starts_with("docs/wrong.md:1: there is no figure"));
+    untouched();
+    fs::write(site.root.join("docs/wrong.md"), "right\n").unwrap();
+    assert!(site.write(None, &[("small".into(), site.root.join("out/random"))]).unwrap_err().contains("first"));
+    assert!(site.write(Some(&run), &[("small".into(), run.clone())]).unwrap_err().contains("summary.json"));
+    fs::remove_file(run.join("share.svg")).unwrap();
+    assert!(site.write(Some(&run), &[]).unwrap_err().contains("share.svg"));
+    untouched();
+    fs::write(run.join("share.svg"), "").unwrap();
+    site.write(Some(&run), &[]).unwrap();
+    site.check().unwrap();
+}
