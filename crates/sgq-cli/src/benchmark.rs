@@ -4,7 +4,7 @@ use std::{error::Error, path::Path};
 
 use sgq_bench::{
     Experiment,
-    benchmark::{self, Store},
+    benchmark::{self, Store, Tuned},
     output::{Claim, Folder},
 };
 
@@ -47,7 +47,8 @@ pub fn run(experiment: &Experiment, options: &Options, out: &Path, claim: Claim)
 }
 
 fn print(experiment: &Experiment, outcome: &benchmark::Outcome, folder: &Folder) -> Result<(), Box<dyn Error>> {
-    for table in benchmark::report_tables(experiment, outcome) {
+    // The page has the others: with all of them nobody would see anything here.
+    for table in benchmark::report_tables(experiment, outcome, &[Tuned::Tuned]) {
         terminal::say(&terminal::titled_table(&table))?;
     }
     terminal::say_written(folder, "")?;

@@ -58,7 +58,7 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
         let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
         sections.push((figure.title, svg));
     }
-    let tables = report_tables(experiment, outcome);
+    let tables = report_tables(experiment, outcome, &Tuned::ALL);
     let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
     let cards: Vec<(String, String)> = cards.collect();
     folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &notes, &cards))
@@ -309,10 +309,11 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     }
 }
 
-/// A table for each problem: queries to each target, tuned and untuned; then how far it is to the limit and to the oracle.
-pub fn report_tables(experiment: &Experiment, outcome: &Outcome) -> Vec<report::Table> {
+/// A table for each problem and each of these ways to tune: queries to each target; then how far it is to the limit and to the
+/// oracle.
+pub fn report_tables(experiment: &Experiment, outcome: &Outcome, tunings: &[Tuned]) -> Vec<report::Table> {
     let mut tables = Vec::new();
-    for tuning in Tuned::ALL {
+    for &tuning in tunings {
         for problem in &experiment.problems {
             let cells = of_problem(outcome, &problem.name);
             if cells.is_empty() {

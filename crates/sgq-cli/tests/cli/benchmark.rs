@@ -144,7 +144,9 @@ fn the_suite_runs_in_its_quick_mode() {
     assert!(stdout.contains("Queries of frugal over the limit for random order"), "{stdout}");
     let before = read_text(out.join("report.html"));
     assert!(
-        before.contains("limit for random order (yardstick, no method)") && before.contains("½ tr(H⁻¹Σ)(1/k − 1/n)")
+        before.contains("exam, tuned in hindsight")
+            && before.contains("limit for random order (yardstick, no method)")
+            && before.contains("½ tr(H⁻¹Σ)(1/k − 1/n)")
     );
     let pictures =
         ["distance.svg", "distance.png", "share.svg", "share.png"].map(|file| fs::read(out.join(file)).unwrap());
