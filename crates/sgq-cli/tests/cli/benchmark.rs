@@ -72,6 +72,8 @@ fn cells(folder: &Path) -> BTreeSet<String> {
 fn the_suite_runs_in_its_quick_mode() {
     let place = suite();
     let run = |more: &[&str]| succeeds(place.path(), &[&["run", "experiments/grouped.toml", "--quick"], more].concat());
+    // One of each loss.
+    let problems = ["--problems", "exam,medpar,epilepsy"];
     // A part first: what it finished is not done again.
     run(&["--problems", "exam", "--methods", "SAGA,iag"]);
     let out = place.path().join("out/grouped-quick");
@@ -87,7 +89,7 @@ fn the_suite_runs_in_its_quick_mode() {
     let text = read_text(&marked).replace("\"step_size\":", "\"step_size\": ");
     fs::write(&marked, &text).unwrap();
 
-    let stdout = run(&[]);
+    let stdout = run(&problems);
     assert!(cells(&out).is_superset(&first));
     assert_eq!(read_text(&marked), text, "a finished cell is left alone");
     let summary = read_text(out.join("summary.csv"));
@@ -95,8 +97,7 @@ fn the_suite_runs_in_its_quick_mode() {
     let heading = "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings";
     assert_eq!(lines.next(), Some(heading));
     let experiment = read_text(root().join("experiments/grouped.toml"));
-    let count = |what: &str| experiment.matches(what).count();
-    assert_eq!(lines.clone().count(), count("[[problem]]") * count("[[method]]") * 3 * 5);
+    assert_eq!(lines.clone().count(), 3 * experiment.matches("[[method]]").count() * 3 * 5);
     let mut reached = 0;
     for line in lines {
         // Names may have a comma in them: count from the end.
@@ -112,10 +113,10 @@ fn the_suite_runs_in_its_quick_mode() {
         assert_eq!(step.is_empty(), decay.is_empty(), "{line}");
         assert!(step.parse().is_ok_and(|step: f64| step > 0.0) || step.is_empty(), "{line}");
     }
-    assert!(reached > 500, "{reached}");
+    assert!(reached > 300, "{reached}");
     let tuning = read_text(out.join("tuning.csv"));
     assert_eq!(tuning.lines().next(), Some("problem,method,settings_tried,queries,told_tuned,told_untuned,sees_more"));
-    assert_eq!(tuning.lines().count(), 1 + count("[[problem]]") * count("[[method]]"));
+    assert_eq!(tuning.lines().count(), 1 + 3 * experiment.matches("[[method]]").count());
     for line in ["exam,frugal,0,0,each L_i,each L_i,", "exam,frugal learned,0,0,nothing,nothing,"] {
         assert!(tuning.lines().any(|other| other == line), "{line} in {tuning}");
     }
@@ -123,7 +124,7 @@ fn the_suite_runs_in_its_quick_mode() {
         tuning.lines().any(|line| line.starts_with("exam,SAGA,") && line.ends_with(",nothing,a step from the L_i,"))
     );
     let limits = read_text(out.join("limit.csv"));
-    assert_eq!(limits.lines().count(), 1 + 5 * count("[[problem]]"));
+    assert_eq!(limits.lines().count(), 1 + 5 * 3);
     let fewest = limits.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
     assert!(fewest.clone().all(|queries| (1..=6).contains(&queries)) && fewest.max() > Some(1), "{limits}");
     for file in ["distance.svg", "distance.png", "share.svg", "share.png"] {
@@ -150,7 +151,7 @@ fn the_suite_runs_in_its_quick_mode() {
     );
     let pictures =
         ["distance.svg", "distance.png", "share.svg", "share.png"].map(|file| fs::read(out.join(file)).unwrap());
-    run(&["--threads", "1"]);
+    run(&[&problems[..], &["--threads", "1"]].concat());
     for (file, bytes) in ["distance.svg", "distance.png", "share.svg", "share.png"].iter().zip(&pictures) {
         assert_eq!(&fs::read(out.join(file)).unwrap(), bytes, "{file}");
     }
