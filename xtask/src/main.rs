@@ -30,6 +30,7 @@ usage: cargo xtask test     formatting, clippy, documentation, all tests and doc
        cargo xtask stubs    the Python package's types and docstrings, from the code
        cargo xtask results  the benchmark's tables and figures in README.md and docs, from the files in docs/results
            FOLDER                 takes in a run of `sgq run experiments/grouped.toml` first
+           --ablation FOLDER      takes in a run of `sgq run experiments/ablation.toml` first
            --random NAME=FOLDER   takes in a run of `sgq bench random` first; may be given several times
            --check                writes nothing, and fails where a page is not what docs/results says
            --list                 prints the name and the value of every figure for `<!--=NAME-->…<!--/-->`";

@@ -1,5 +1,6 @@
 //! Published figures of the benchmark: taken from the files of a run, kept in docs/results, and written into the pages.
 
+mod ablation;
 mod blocks;
 mod compare;
 mod data;
@@ -18,11 +19,12 @@ use std::{
 };
 
 use data::Results;
-use files::{Files, read, write};
+use files::{ABLATION_FILE, Files, Kept, read, write};
 use pages::Source;
 
 /// The pages with marked places.
-const PAGES: &[&str] = &["README.md", "docs/README.md", "docs/results.md", "docs/frugal.md", "docs/fit.md"];
+const PAGES: &[&str] =
+    &["README.md", "docs/README.md", "docs/results.md", "docs/frugal.md", "docs/fit.md", "docs/sgq-in-practice.md"];
 const KEPT: &str = "docs/results";
 const FIGURES: &str = "docs/figures";
 
@@ -44,6 +46,7 @@ enum Task {
     /// Writes the pages from what is kept, after taking in what is named.
     Write {
         run: Option<PathBuf>,
+        ablation: Option<PathBuf>,
         random: Vec<(String, PathBuf)>,
     },
     Check,
@@ -56,7 +59,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let site = Site { root, pages: PAGES };
     match task(arguments)? {
         Task::Check => site.check(),
-        Task::Write { run, random } => site.write(run.as_deref(), &random),
+        Task::Write { run, ablation, random } => site.write(run.as_deref(), ablation.as_deref(), &random),
         Task::List => {
             site.list()?.into_iter().for_each(|(name, value)| println!("{name}\t{value}"));
             Ok(())
@@ -70,7 +73,7 @@ pub fn check() -> Result<(), String> {
 }
 
 fn task(arguments: &[String]) -> Result<Task, String> {
-    let (mut run, mut random) = (None, Vec::new());
+    let (mut run, mut ablation, mut random) = (None, None, Vec::new());
     let mut arguments = arguments.iter().map(|argument| &**argument);
     let first = arguments.clone().next();
     if let (Some("--check" | "--list"), Some(extra)) = (first, arguments.clone().nth(1)) {
@@ -80,6 +83,10 @@ fn task(arguments: &[String]) -> Result<Task, String> {
         match argument {
             "--check" if first == Some(argument) => return Ok(Task::Check),
             "--list" if first == Some(argument) => return Ok(Task::List),
+            "--ablation" if ablation.is_none() => {
+                let folder = arguments.next().filter(|folder| !folder.starts_with('-'));
+                ablation = Some(folder.ok_or("--ablation wants FOLDER")?.into());
+            }
             "--random" => {
                 let pair = arguments.next().and_then(|pair| pair.split_once('='));
                 let (name, folder) = pair.ok_or("--random wants NAME=FOLDER")?;
@@ -93,7 +100,7 @@ fn task(arguments: &[String]) -> Result<Task, String> {
             _ => run = Some(argument.into()),
         }
     }
-    Ok(Task::Write { run, random })
+    Ok(Task::Write { run, ablation, random })
 }
 
 /// The pages, and what is kept for them.
@@ -103,52 +110,57 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn kept(&self) -> Result<Option<Files>, String> {
-        Files::kept(&self.root.join(KEPT))
+    fn kept(&self) -> Result<Kept, String> {
+        Kept::read(&self.root.join(KEPT))
     }
 
     fn list(&self) -> Result<BTreeMap<String, String>, String> {
-        let files = self.kept()?.ok_or("docs/results has nothing yet: cargo xtask results FOLDER takes in a run")?;
-        Ok(figures::figures(&Results::read(&files)?))
+        let figures = Published::new(&self.kept()?)?.figures;
+        match figures.is_empty() {
+            true => Err("docs/results has nothing yet: cargo xtask results FOLDER takes in a run".into()),
+            false => Ok(figures),
+        }
     }
 
     /// Every page as it is, and as it should be.
-    fn rendered(&self, files: Option<&Files>) -> Result<Vec<(&str, String, String)>, String> {
-        let source: Box<dyn Source> = match files {
-            Some(files) => Box::new(Published::new(files)?),
-            None => Box::new(Nothing),
-        };
+    fn rendered(&self, kept: &Kept) -> Result<Vec<(&str, String, String)>, String> {
+        let source = Published::new(kept)?;
         let render = |page: &&'_ str| {
             let old = read(&self.root.join(page))?;
-            let new = pages::render(page, &old, &*source)?;
+            let new = pages::render(page, &old, &source)?;
             Ok((old, new))
         };
         self.pages.iter().map(|page| render(page).map(|(old, new)| (*page, old, new))).collect()
     }
 
     /// Nothing is written unless everything can be.
-    fn write(&self, run: Option<&Path>, random: &[(String, PathBuf)]) -> Result<(), String> {
-        let mut files = self.kept()?;
+    fn write(&self, run: Option<&Path>, ablation: Option<&Path>, random: &[(String, PathBuf)]) -> Result<(), String> {
+        let mut kept = self.kept()?;
         let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(run) = run {
-            files = Some(Files::of_run(run, &self.root.join("data/index.json"), files)?);
+            kept.benchmark = Some(Files::of_run(run, &self.root.join("data/index.json"), kept.benchmark)?);
             for (from, to) in DRAWINGS {
                 let from = run.join(from);
                 let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
                 writes.push((self.root.join(FIGURES).join(to), bytes));
             }
         }
+        if let Some(ablation) = ablation {
+            kept.ablation = Some(read(&ablation.join("summary.csv"))?);
+        }
         for (name, folder) in random {
-            let files = files.as_mut().ok_or("take in a run of the benchmark first: cargo xtask results FOLDER")?;
+            let files =
+                kept.benchmark.as_mut().ok_or("take in a run of the benchmark first: cargo xtask results FOLDER")?;
             files.add_random(name, folder)?;
         }
-        let pages = self.rendered(files.as_ref())?;
-        for (name, text) in files.iter().flat_map(Files::to_keep) {
+        let pages = self.rendered(&kept)?;
+        let to_keep = kept.to_keep();
+        for (name, text) in &to_keep {
             writes.push((self.root.join(KEPT).join(name), text.as_bytes().to_vec()));
         }
         let changed = pages.into_iter().filter(|(_, old, new)| !old.lines().eq(new.lines()));
         writes.extend(changed.map(|(page, _, new)| (self.root.join(page), new.into_bytes())));
-        for folder in [KEPT, FIGURES].iter().filter(|_| files.is_some()) {
+        for folder in [KEPT, FIGURES].iter().filter(|_| !to_keep.is_empty()) {
             let folder = self.root.join(folder);
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
@@ -157,7 +169,7 @@ impl Site<'_> {
 
     fn check(&self) -> Result<(), String> {
         let mut differences = Vec::new();
-        for (page, old, new) in self.rendered(self.kept()?.as_ref())? {
+        for (page, old, new) in self.rendered(&self.kept()?)? {
             differences.extend(
                 first_difference(&old, &new).map(|(line, old, new)| {
                     format!("{page}:{line}: the page says\n  {old}\nand docs/results\n  {new}")
@@ -184,43 +196,43 @@ fn first_difference<'t>(old: &'t str, new: &'t str) -> Option<(usize, &'t str, &
     None
 }
 
-/// What the files in docs/results say.
+/// What the files in docs/results say. While a run is not there, its blocks are empty, and no page may have its figures.
+#[derive(Default)]
 struct Published {
-    results: Results,
+    benchmark: Option<Results>,
+    ablation: Option<Results>,
     figures: BTreeMap<String, String>,
 }
 
 impl Published {
-    fn new(files: &Files) -> Result<Self, String> {
-        let results = Results::read(files)?;
-        let figures = figures::figures(&results);
-        Ok(Self { results, figures })
+    fn new(kept: &Kept) -> Result<Self, String> {
+        let benchmark = kept.benchmark.as_ref().map(Results::read).transpose()?;
+        let ablation = kept.ablation.as_ref().map(|text| Results::of_summary(ABLATION_FILE, text)).transpose()?;
+        let mut figures = benchmark.as_ref().map(figures::figures).unwrap_or_default();
+        figures.extend(ablation.iter().flat_map(ablation::figures));
+        Ok(Self { benchmark, ablation, figures })
+    }
+
+    /// The run that a block or a figure is about.
+    fn run(&self, name: &str) -> Option<&Results> {
+        if ablation::has(name) { self.ablation.as_ref() } else { self.benchmark.as_ref() }
     }
 }
 
 impl Source for Published {
     fn block(&self, name: &str) -> Result<String, String> {
-        blocks::block(&self.results, name)
-    }
-
-    fn figure(&self, name: &str) -> Result<String, String> {
-        let unknown = || format!("there is no figure {name:?}: cargo xtask results --list prints them all");
-        self.figures.get(name).cloned().ok_or_else(unknown)
-    }
-}
-
-/// While there are no files, no page may have a figure either.
-struct Nothing;
-
-impl Source for Nothing {
-    fn block(&self, name: &str) -> Result<String, String> {
-        match blocks::is_block(name) {
-            true => Ok(String::new()),
-            false => Err(format!("there is no block {name:?}: there are {}", blocks::names())),
+        match self.run(name) {
+            Some(run) => blocks::block(run, name),
+            None if blocks::is_block(name) => Ok(String::new()),
+            None => Err(format!("there is no block {name:?}: there are {}", blocks::names())),
         }
     }
 
-    fn figure(&self, _: &str) -> Result<String, String> {
-        Ok(NO_FIGURE.to_owned())
+    fn figure(&self, name: &str) -> Result<String, String> {
+        if self.run(name).is_none() {
+            return Ok(NO_FIGURE.to_owned());
+        }
+        let unknown = || format!("there is no figure {name:?}: cargo xtask results --list prints them all");
+        self.figures.get(name).cloned().ok_or_else(unknown)
     }
 }

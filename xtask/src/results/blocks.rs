@@ -1,6 +1,7 @@
 //! The tables that pages show between `<!-- results: NAME -->` and `<!-- /results -->`.
 
 use super::{
+    ablation,
     compare::{Mean, ORACLES, SHUFFLED},
     data::{Cell, FRUGAL, LEARNED, Method, Results, Tuning},
     text::{count, median, number, or_dash, percent, table},
@@ -8,7 +9,7 @@ use super::{
 
 type Block = fn(&Results) -> Result<String, String>;
 
-/// Every block that needs no further name.
+/// Every block that needs no further name. Those of the ablation are about its run, all others about the benchmark's.
 const BLOCKS: &[(&str, Block)] = &[
     ("sets", sets),
     ("readme", readme),
@@ -23,6 +24,9 @@ const BLOCKS: &[(&str, Block)] = &[
     ("ratios-untuned", |results| Ok(ratios(results, Tuning::Untuned))),
     ("all-tuned", |results| Ok(all(results, Tuning::Tuned))),
     ("tuning", |results| Ok(tuning(results))),
+    ("ablation", |run| Ok(means(run, Tuning::Tuned, |_| true))),
+    ("ablation-untuned", |run| Ok(means(run, Tuning::Untuned, |method| method.has_settings))),
+    ("ablation-all", |run| Ok(all(run, Tuning::Tuned))),
     ("random", random),
 ];
 
@@ -39,7 +43,7 @@ pub fn is_block(name: &str) -> bool {
     name.starts_with(RANDOM) || BLOCKS.iter().any(|(known, _)| *known == name)
 }
 
-/// The text of a block.
+/// The text of a block, with the results of the run that it is about.
 pub fn block(results: &Results, name: &str) -> Result<String, String> {
     if let Some(run) = name.strip_prefix(RANDOM) {
         let run = results.random.get(run).ok_or_else(|| format!("there is no run {run:?} on random problems"))?;
@@ -272,6 +276,13 @@ fn all(results: &Results, tuning: Tuning) -> String {
         table(&heading, &rows.collect::<Vec<_>>())
     });
     tables.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Mean queries of each method, with sets that are not reached.
+fn means(run: &Results, tuning: Tuning, among: impl Fn(&Method) -> bool) -> String {
+    let methods = run.methods.iter().filter(|method| among(method));
+    let rows = methods.map(|method| row(run, method.title(), |target| ablation::cell(run, method, tuning, target)));
+    by_target(run, "method", &rows.collect::<Vec<_>>())
 }
 
 fn tuning(results: &Results) -> String {

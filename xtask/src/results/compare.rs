@@ -10,7 +10,7 @@ pub const SHUFFLED: &str = "shuffled SGD";
 /// The oracles that it leads to.
 pub const ORACLES: [&str; 2] = ["OGQ", "OGQ own L"];
 
-/// A mean over the sets on which both methods reach the target.
+/// A mean, and the number of sets on which the target is reached: by both methods where it is a mean of ratios.
 pub struct Mean {
     pub value: Option<f64>,
     pub sets: usize,
@@ -60,6 +60,14 @@ impl Results {
     /// The geometric mean of a method's queries over the sets on which it reaches the target.
     pub fn mean_queries(&self, method: &Method, tuning: Tuning, target: &str) -> Mean {
         self.mean(|set| self.queries(set, &method.name, tuning, target).map(|queries| queries as f64))
+    }
+
+    /// The geometric mean of a method's queries over all sets. A set on which it does not reach the target counts with one query
+    /// more than the budget. None where it reaches the target on no set.
+    pub fn mean_within(&self, method: &Method, tuning: Tuning, target: &str, budget: u64) -> Mean {
+        let sets = self.mean_queries(method, tuning, target).sets;
+        let counted = |set: &str| self.queries(set, &method.name, tuning, target).unwrap_or(budget + 1);
+        Mean { value: self.mean(|set| Some(counted(set) as f64)).value.filter(|_| sets > 0), sets }
     }
 
     /// A method that is not tuned against the best competitor that is, set by set. Not to reach the target is to need more.

@@ -34,12 +34,15 @@ impl Tuning {
     }
 }
 
+#[derive(Default)]
 pub struct Method {
     pub name: String,
     pub told_tuned: String,
     pub told_untuned: String,
     /// Whether it is billed for everything that it sees.
     pub pays: bool,
+    /// Whether it has a step size or another setting that was searched for.
+    pub has_settings: bool,
 }
 
 impl Method {
@@ -99,6 +102,7 @@ pub struct About {
     pub rows: u64,
 }
 
+#[derive(Default)]
 pub struct Results {
     /// In the order of the run, as methods and targets are.
     pub sets: Vec<String>,
@@ -121,6 +125,9 @@ struct SummaryRow {
     queries: Option<u64>,
     queries_lo: Option<u64>,
     queries_hi: Option<u64>,
+    /// Nothing where a method has no step size.
+    decay: String,
+    settings: String,
 }
 
 #[derive(Deserialize)]
@@ -146,23 +153,12 @@ fn add_new(known: &mut Vec<String>, name: &str) {
 impl Results {
     /// Reads the files, and refuses a run that is not whole.
     pub fn read(files: &Files) -> Result<Self, String> {
-        let (mut sets, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        let mut cells = HashMap::new();
-        for row in rows::<SummaryRow>("summary.csv", &files.summary)? {
-            add_new(&mut sets, &row.problem);
-            add_new(&mut names, &row.method);
-            add_new(&mut targets, &row.target);
-            let cell = Cell { queries: row.queries, lo: row.queries_lo, hi: row.queries_hi };
-            let key = (row.problem, row.method, row.tuning, row.target);
-            if let Some((set, method, tuning, target)) = cells.insert(key.clone(), cell).map(|_| key) {
-                return Err(format!("summary.csv: {method}, {}, has two rows for {target} on {set}", tuning.name()));
-            }
-        }
+        let mut results = Self::of_summary("summary.csv", &files.summary)?;
         let efforts: Vec<Effort> = rows("tuning.csv", &files.tuning)?;
-        let mut methods = Vec::new();
-        for name in names {
-            let mut about = sets.iter().map(|set| {
-                let found = efforts.iter().find(|effort| effort.method == name && effort.problem == *set);
+        for method in &mut results.methods {
+            let name = &method.name;
+            let mut about = results.sets.iter().map(|set| {
+                let found = efforts.iter().find(|effort| effort.method == *name && effort.problem == *set);
                 found.ok_or_else(|| format!("tuning.csv: no row for {name} on {set}"))
             });
             let first = about.next().ok_or("summary.csv has no rows")??;
@@ -172,37 +168,45 @@ impl Results {
                     return Err(format!("tuning.csv: {name} is told different things on different sets"));
                 }
             }
-            methods.push(Method {
-                name,
-                told_tuned: first.told_tuned.clone(),
-                told_untuned: first.told_untuned.clone(),
-                pays: first.sees_more.is_empty(),
-            });
+            (method.told_tuned, method.told_untuned) = (first.told_tuned.clone(), first.told_untuned.clone());
+            method.pays = first.sees_more.is_empty();
         }
+        results.efforts = efforts;
         let limits = rows::<LimitRow>("limit.csv", &files.limit)?;
-        let about: BTreeMap<String, About> =
-            serde_json::from_str(&files.sets).map_err(|error| format!("sets.json: {error}"))?;
-        if let Some(set) = sets.iter().find(|set| !about.contains_key(*set)) {
+        results.limits = limits.into_iter().map(|row| ((row.problem, row.target), row.queries)).collect();
+        results.about = serde_json::from_str(&files.sets).map_err(|error| format!("sets.json: {error}"))?;
+        if let Some(set) = results.sets.iter().find(|set| !results.about.contains_key(*set)) {
             return Err(format!("sets.json says nothing of {set}"));
         }
         let random = files.random.iter().map(|(name, text)| Ok((name.clone(), Random::read(name, text)?)));
-        let results = Self {
-            sets,
-            methods,
-            targets,
-            efforts,
-            random: random.collect::<Result<_, String>>()?,
-            cells,
-            limits: limits.into_iter().map(|row| ((row.problem, row.target), row.queries)).collect(),
-            about,
-        };
-        results.check_whole()?;
+        results.random = random.collect::<Result<_, String>>()?;
         Ok(results)
     }
 
-    fn check_whole(&self) -> Result<(), String> {
+    /// Reads a run's summary alone, which does not say what methods are told.
+    pub fn of_summary(file: &str, text: &str) -> Result<Self, String> {
+        let mut results = Self::default();
+        for row in rows::<SummaryRow>(file, text)? {
+            add_new(&mut results.sets, &row.problem);
+            add_new(&mut results.targets, &row.target);
+            let has_settings = !row.decay.is_empty() || !row.settings.is_empty();
+            if results.method(&row.method).is_err() {
+                let (name, pays) = (row.method.clone(), true);
+                results.methods.push(Method { name, pays, has_settings, ..Method::default() });
+            }
+            let cell = Cell { queries: row.queries, lo: row.queries_lo, hi: row.queries_hi };
+            let key = (row.problem, row.method, row.tuning, row.target);
+            if let Some((set, method, tuning, target)) = results.cells.insert(key.clone(), cell).map(|_| key) {
+                return Err(format!("{file}: {method}, {}, has two rows for {target} on {set}", tuning.name()));
+            }
+        }
+        results.check_whole(file)?;
+        Ok(results)
+    }
+
+    fn check_whole(&self, file: &str) -> Result<(), String> {
         if self.methods.is_empty() {
-            return Err("summary.csv has no rows".into());
+            return Err(format!("{file} has no rows"));
         }
         for (set, method) in self.sets.iter().flat_map(|set| self.methods.iter().map(move |method| (set, method))) {
             for (tuning, target) in
@@ -211,7 +215,7 @@ impl Results {
                 let key = (set.clone(), method.name.clone(), *tuning, target.clone());
                 if !self.cells.contains_key(&key) {
                     let (method, tuning) = (&method.name, tuning.name());
-                    return Err(format!("summary.csv: no row for {method}, {tuning}, to {target} on {set}"));
+                    return Err(format!("{file}: no row for {method}, {tuning}, to {target} on {set}"));
                 }
             }
         }

@@ -8,7 +8,30 @@ use std::{
 
 use super::random;
 
-/// Their texts, by what they hold.
+/// What is kept; nothing of a run that was not taken in yet.
+pub struct Kept {
+    pub benchmark: Option<Files>,
+    /// The summary of the ablation's run.
+    pub ablation: Option<String>,
+}
+
+impl Kept {
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let ablation = folder.join(ABLATION_FILE);
+        let ablation = if ablation.exists() { Some(read(&ablation)?) } else { None };
+        Ok(Self { benchmark: Files::kept(folder)?, ablation })
+    }
+
+    /// What to write into the folder, by name.
+    pub fn to_keep(&self) -> Vec<(String, &str)> {
+        let ablation = self.ablation.iter().map(|text| (ABLATION_FILE.to_owned(), &**text));
+        self.benchmark.iter().flat_map(Files::to_keep).chain(ablation).collect()
+    }
+}
+
+pub const ABLATION_FILE: &str = "ablation.csv";
+
+/// The texts of the benchmark's files, by what they hold.
 pub struct Files {
     pub summary: String,
     pub tuning: String,
@@ -20,9 +43,9 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those that are kept; none where nothing was taken in yet.
-    pub fn kept(folder: &Path) -> Result<Option<Self>, String> {
-        if !folder.exists() {
+    /// Those that are kept; none where no run was taken in yet.
+    fn kept(folder: &Path) -> Result<Option<Self>, String> {
+        if !folder.join("summary.csv").exists() {
             return Ok(None);
         }
         let mut random = BTreeMap::new();
@@ -58,8 +81,7 @@ impl Files {
         Ok(())
     }
 
-    /// What to write into the folder, by name.
-    pub fn to_keep(&self) -> Vec<(String, &str)> {
+    fn to_keep(&self) -> Vec<(String, &str)> {
         let named = [("summary.csv", &self.summary), ("tuning.csv", &self.tuning), ("limit.csv", &self.limit)];
         let named = named.into_iter().chain([("sets.json", &self.sets)]).map(|(name, text)| (name.to_owned(), &**text));
         named.chain(self.random.iter().map(|(name, text)| (format!("random-{name}.json"), &**text))).collect()

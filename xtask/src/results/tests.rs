@@ -53,6 +53,28 @@ fn files() -> Files {
     }
 }
 
+/// Name, decay, queries to both targets on both sets, tuned and untuned.
+const OPTIONS: &[(&str, &str, [&str; 2])] = &[
+    ("SGQ", "constant", ["40/ 10/", "80/ /"]),
+    ("lazy", "root", ["20/80 5/", "20/ 20/"]),
+    ("practical", "", ["10/40 10/90", "10/40 10/90"]),
+];
+
+/// The summary of a run of the ablation.
+fn ablation() -> String {
+    let mut summary = files().summary.lines().next().unwrap().to_owned() + "\n";
+    for (method, decay, [tuned, untuned]) in OPTIONS {
+        for (ways, numbers) in [("tuned", tuned), ("hindsight", tuned), ("untuned", untuned)] {
+            for (set, numbers) in SETS.iter().zip(numbers.split(' ')) {
+                for (target, queries) in TARGETS.iter().zip(numbers.split('/')) {
+                    summary += &format!("{set},{method},{ways},{target},{queries},,,,,{decay},,\n");
+                }
+            }
+        }
+    }
+    summary
+}
+
 const RANDOM: &str = r#"{"version": "0.1.0", "seed": 7, "max_users": 200, "max_dim": 30, "trials": 10, "tuning_trials": 20,
     "budget_per_user": 4.0, "learned": true, "against": "shuffled-sgd", "unfinished": 0, "cells": [{"method": "x"}],
     "methods": [{"method": "frugal-learned", "problems": 1000, "transient_above_2": 18, "trial_transient_above_2": 25,
@@ -65,7 +87,11 @@ fn results() -> Results {
 }
 
 fn shows(name: &str, expected: &str) {
-    let found = block(&results(), name).unwrap();
+    shows_of(&results(), name, expected);
+}
+
+fn shows_of(results: &Results, name: &str, expected: &str) {
+    let found = block(results, name).unwrap();
     let expected: Vec<&str> = expected.lines().map(str::trim).collect();
     assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{name}:\n{found}");
 }
@@ -218,6 +244,64 @@ fn about_text() -> &'static str {
     r#"{"package": "p", "item": "i", "user": "u", "target": "t", "loss": "l", "features": [], "complete_rows": 1, "complete_users": 30}"#
 }
 
+/// √(40·10), √(20·5) and √(10·10); √(80·801) where one of two sets is reached.
+#[test]
+fn options_of_sgq() {
+    let run = Results::of_summary("ablation.csv", &ablation()).unwrap();
+    shows_of(
+        &run,
+        "ablation",
+        "| method | 10% | 0.1% |
+        |---|---|---|
+        | SGQ | 20 | – |
+        | lazy | 10 | ≥ 253 (1) |
+        | practical | 10 | 60 |",
+    );
+    // What has nothing to tune is left out.
+    shows_of(
+        &run,
+        "ablation-untuned",
+        "| method | 10% | 0.1% |
+        |---|---|---|
+        | SGQ | ≥ 253 (1) | – |
+        | lazy | 20 | – |",
+    );
+    shows_of(
+        &run,
+        "ablation-all",
+        "| method | north | south |
+        |---|---|---|
+        | SGQ | 40/– | 10/– |
+        | lazy | 20/80 | 5/– |
+        | practical | 10/40 | 10/90 |",
+    );
+    let figures = ablation::figures(&run);
+    for (name, value) in [
+        ("sets", "2"),
+        ("SGQ.0.1", "20"),
+        ("SGQ.0.001", "–"),
+        ("lazy.0.001", "≥ 253"),
+        ("reached.lazy.0.001", "1"),
+        ("reached.SGQ.0.001", "0"),
+        ("untuned.SGQ.0.1", "≥ 253"),
+        ("untuned.practical.0.001", "60"),
+        ("over.SGQ.lazy.0.1", "2.0"),
+        ("over.lazy.practical.0.001", "≥ 4.2"),
+        ("over.practical.lazy.0.001", "≤ 0.2"),
+        ("over.SGQ.practical.0.001", "–"),
+        ("over.lazy.SGQ.0.001", "–"),
+        ("queries.south.practical.0.001", "90"),
+        ("queries.south.lazy.0.001", "–"),
+    ] {
+        assert_eq!(figures.get(&format!("ablation.{name}")).map(|value| &**value), Some(value), "{name}");
+    }
+    let short = ablation().replace("south,lazy,tuned,0.1,5,,,,,root,,\n", "");
+    let refused = Results::of_summary("ablation.csv", &short).err().unwrap();
+    assert_eq!(refused, "ablation.csv: no row for lazy, tuned, to 0.1 on south");
+    let experiment = include_str!("../../../experiments/ablation.toml");
+    assert!(experiment.contains(&format!("\nbudget = {}\n", ablation::BUDGET)));
+}
+
 #[test]
 fn random_problems() {
     let expected = "```sh
@@ -346,7 +430,8 @@ fn numbers_as_pages_show_them() {
 const PAGE: &str = "# Page\n\nOf <!--=sets-->9<!--/--> sets, <!--=frugal.wins.tuned.0.1--><!--/--> won.\n\n<!-- results: learned -->\nold\n<!-- /results -->\nEnd.\n";
 
 fn published(text: &str) -> Result<String, String> {
-    pages::render("docs/page.md", text, &Published::new(&files()).unwrap())
+    let kept = Kept { benchmark: Some(files()), ablation: Some(ablation()) };
+    pages::render("docs/page.md", text, &Published::new(&kept).unwrap())
 }
 
 #[test]
@@ -360,15 +445,15 @@ fn marked_places_are_written_anew() {
     assert_eq!(found, expected);
     assert_eq!(published(&found).unwrap(), found, "writing twice changes nothing");
     // Without files there are no figures, and places are checked all the same.
-    let nothing = pages::render("page", &found, &Nothing).unwrap();
+    let nothing = pages::render("page", &found, &Published::default()).unwrap();
     assert!(nothing.contains("Of <!--=sets-->…<!--/--> sets") && nothing.contains("learned -->\n<!-- /results -->"));
-    assert!(pages::render("page", "<!-- results: none -->\n<!-- /results -->", &Nothing).is_err());
+    assert!(pages::render("page", "<!-- results: none -->\n<!-- /results -->", &Published::default()).is_err());
 }
 
 #[test]
 fn wrong_places_are_named_by_page_and_line() {
     let known = "there are sets, readme, frugal, frugal-learned, learned, intervals, limit, share, ratios-tuned, \
-                 ratios-hindsight, ratios-untuned, all-tuned, tuning, random, random.NAME";
+                 ratios-hindsight, ratios-untuned, all-tuned, tuning, ablation, ablation-untuned, ablation-all, random, random.NAME";
     for (text, message) in [
         ("a\n<!-- results: none -->\n<!-- /results -->", &*format!("2: there is no block \"none\": {known}")),
         ("<!-- results: share -->\n", "1: the block \"share\" has no <!-- /results --> before the next block"),
@@ -392,12 +477,24 @@ fn wrong_places_are_named_by_page_and_line() {
 #[test]
 fn the_command_line() {
     let task = |line: &str| task(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    assert_eq!(task("").unwrap(), Task::Write { run: None, random: vec![] });
+    assert_eq!(task("").unwrap(), Task::Write { run: None, ablation: None, random: vec![] });
     let random = vec![("a".to_owned(), "b=c".into()), ("d-2".to_owned(), "e".into())];
-    assert_eq!(task("--random a=b=c out --random d-2=e").unwrap(), Task::Write { run: Some("out".into()), random });
+    let write = Task::Write { run: Some("out".into()), ablation: Some("it".into()), random };
+    assert_eq!(task("--random a=b=c out --ablation it --random d-2=e").unwrap(), write);
     assert_eq!([task("--check").unwrap(), task("--list").unwrap()], [Task::Check, Task::List]);
-    for wrong in ["--chekc", "a b", "--random", "--random a", "--random /a=b", "--check out", "out --check", "--list a"]
-    {
+    for wrong in [
+        "--chekc",
+        "a b",
+        "--random",
+        "--random a",
+        "--random /a=b",
+        "--ablation",
+        "--ablation --check",
+        "--ablation a --ablation b",
+        "--check out",
+        "out --check",
+        "--list a",
+    ] {
         assert!(task(wrong).is_err(), "{wrong}");
     }
 }
@@ -429,11 +526,11 @@ fn a_run_is_taken_in_and_then_checked() {
 
     // Without files a page must not have figures; writing takes them out.
     assert!(site.check().unwrap_err().starts_with("docs/page.md:3: the page says\n"));
-    site.write(None, &[]).unwrap();
+    site.write(None, None, &[]).unwrap();
     site.check().unwrap();
     assert!(site.list().is_err() && !site.root.join(KEPT).exists());
 
-    site.write(Some(&run), &[("small".into(), site.root.join("out/random"))]).unwrap();
+    site.write(Some(&run), None, &[("small".into(), site.root.join("out/random"))]).unwrap();
     site.check().unwrap();
     assert_eq!(page(), published(PAGE).unwrap());
     let heat = fs::read_to_string(site.root.join("docs/figures/grouped-heat-10.svg")).unwrap();
@@ -449,22 +546,55 @@ fn a_run_is_taken_in_and_then_checked() {
 
     // What was kept is enough, also with other line ends; a run without random problems leaves those that are kept.
     fs::remove_dir_all(site.root.join("out/random")).unwrap();
-    site.write(Some(&run), &[]).unwrap();
+    site.write(Some(&run), None, &[]).unwrap();
     fs::write(site.root.join("docs/page.md"), page().replace('\n', "\r\n")).unwrap();
     site.check().unwrap();
     assert!(site.list().unwrap().contains_key("random.small.problems"));
 
     // A figure that was changed by hand, and a file that was.
-    site.write(None, &[]).unwrap();
+    site.write(None, None, &[]).unwrap();
     fs::write(site.root.join("docs/page.md"), page().replace("| 17 |", "| 16 |")).unwrap();
     let found = site.check().unwrap_err();
     assert!(found.starts_with("docs/page.md:9: the page says\n  | `L_i` known | 16 |"), "{found}");
-    site.write(None, &[]).unwrap();
+    site.write(None, None, &[]).unwrap();
     let limit = site.root.join(KEPT).join("summary.csv");
     fs::write(&limit, files().summary.replace("south,frugal,untuned,0.1,30,", "south,frugal,untuned,0.1,10,")).unwrap();
     assert!(site.check().unwrap_err().starts_with("docs/page.md:3: "));
     fs::remove_dir_all(site.root.join(KEPT)).unwrap();
     assert!(site.check().is_err(), "figures without files");
+}
+
+/// The ablation needs no run of the benchmark, and neither replaces the other.
+#[test]
+fn the_ablation_is_taken_in_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site { root: folder.path(), pages: &["docs/page.md", "docs/sgq.md"] };
+    let run = prepare(site.root);
+    let options = site.root.join("out/options");
+    fs::create_dir_all(&options).unwrap();
+    fs::write(options.join("summary.csv"), ablation()).unwrap();
+    let page = || fs::read_to_string(site.root.join("docs/sgq.md")).unwrap();
+    let text = "On <!--=ablation.sets--><!--/--> sets:\n<!-- results: ablation-untuned -->\n<!-- /results -->\n";
+    fs::write(site.root.join("docs/sgq.md"), text).unwrap();
+
+    site.write(None, Some(&options), &[]).unwrap();
+    site.check().unwrap();
+    assert_eq!(page(), published(text).unwrap());
+    assert!(page().contains("| lazy | 20 | – |"), "{}", page());
+    let other = fs::read_to_string(site.root.join("docs/page.md")).unwrap();
+    assert!(other.contains("Of <!--=sets-->…<!--/--> sets"), "{other}");
+    assert_eq!(site.list().unwrap()["ablation.sets"], "2");
+
+    site.write(Some(&run), None, &[]).unwrap();
+    assert_eq!(page(), published(text).unwrap());
+    fs::remove_file(site.root.join(KEPT).join(ABLATION_FILE)).unwrap();
+    assert!(site.check().unwrap_err().starts_with("docs/sgq.md:1: the page says\n"));
+    site.write(None, None, &[]).unwrap();
+    site.check().unwrap();
+    assert!(
+        page()
+            .starts_with("On <!--=ablation.sets-->…<!--/--> sets:\n<!-- results: ablation-untuned -->\n<!-- /results")
+    );
 }
 
 #[test]
@@ -477,15 +607,15 @@ fn nothing_is_written_unless_everything_can_be() {
         assert!(!site.root.join(KEPT).exists() && !site.root.join(FIGURES).exists());
         assert_eq!(fs::read_to_string(site.root.join("docs/page.md")).unwrap(), PAGE);
     };
-    assert!(site.write(Some(&run), &[]).unwrap_err().starts_with("docs/wrong.md:1: there is no figure"));
+    assert!(site.write(Some(&run), None, &[]).unwrap_err().starts_with("docs/wrong.md:1: there is no figure"));
     untouched();
     fs::write(site.root.join("docs/wrong.md"), "right\n").unwrap();
-    assert!(site.write(None, &[("small".into(), site.root.join("out/random"))]).unwrap_err().contains("first"));
-    assert!(site.write(Some(&run), &[("small".into(), run.clone())]).unwrap_err().contains("summary.json"));
+    assert!(site.write(None, None, &[("small".into(), site.root.join("out/random"))]).unwrap_err().contains("first"));
+    assert!(site.write(Some(&run), None, &[("small".into(), run.clone())]).unwrap_err().contains("summary.json"));
     fs::remove_file(run.join("share.svg")).unwrap();
-    assert!(site.write(Some(&run), &[]).unwrap_err().contains("share.svg"));
+    assert!(site.write(Some(&run), None, &[]).unwrap_err().contains("share.svg"));
     untouched();
     fs::write(run.join("share.svg"), "").unwrap();
-    site.write(Some(&run), &[]).unwrap();
+    site.write(Some(&run), None, &[]).unwrap();
     site.check().unwrap();
 }
