@@ -271,7 +271,7 @@ pub const CHOICES: &[PartEntry<AnyChoice>] = parts! { AnyChoice:
     "informative", by_model(Informative::new()):
         "those who were not asked, the larger the sooner; then the one whose answer is the most out of place";
     "uniform", by_any(Uniform): "every user equally likely, each time anew";
-    "shuffled", by_any(Shuffled::new()): "every user once in random order, then again in a new one";
+    "shuffled", by_any(Shuffled::new()): "every user once in random order, then again (without replacement)";
     "cyclic", by_any(Cyclic::new()): "every user in turn";
     "by-smoothness", by_any(BySmoothness): "in proportion to L_i; each answer counts 1/(n p_i)";
     "by-norm", by_any(ByNorm::new(0.5)):

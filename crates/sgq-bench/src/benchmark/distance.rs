@@ -168,7 +168,7 @@ pub(super) fn queries(experiment: &Experiment, outcome: &Outcome) -> Option<Pane
     let drawn = |wanted: fn(&Whose<'_>) -> bool| lines.iter().any(|(whose, _)| wanted(whose));
     let mut notes = Vec::new();
     if drawn(|whose| matches!(whose, Whose::Tuned(_) | Whose::Others)) {
-        notes.push("Tuned: with the step size that hindsight says was best for that problem and target.".to_owned());
+        notes.push("Tuned: with the settings that were best for that problem and target on other trials.".to_owned());
     }
     if drawn(|whose| matches!(whose, Whose::Limit)) {
         notes.push(
@@ -223,7 +223,7 @@ pub(super) fn shares(experiment: &Experiment, outcome: &Outcome) -> Option<Panel
     let every = || panels.iter().flat_map(|panel| &panel.values).flatten().flatten();
     let mut notes = vec![format!(
         "In logarithms: (log q({shuffled}) − log q({})) / (log q({shuffled}) − log q(oracle)), with q the queries to that \
-         gap; {shuffled} and the oracle with the step sizes that were best in hindsight.",
+         gap; {shuffled} and the oracle with the settings that were best on other trials.",
         cast.subject
     )];
     notes.push(format!(

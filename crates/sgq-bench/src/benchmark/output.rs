@@ -1,6 +1,6 @@
 //! A benchmark's files: summary.csv, curves, heat maps, performance profiles, and a page with all of it.
 
-use std::fmt::Write as _;
+use std::{cmp::Ordering, fmt::Write as _};
 
 use sgq::Method;
 
@@ -16,6 +16,9 @@ use crate::{
 
 /// What figures are drawn of.
 const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
+
+/// More curves than that in one figure nobody can follow.
+const MOST_CURVES: usize = 12;
 
 /// Writes everything.
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
@@ -257,7 +260,6 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
         let Some(cell) = first else {
             continue;
         };
-        ratios.sort_by(f64::total_cmp);
         let part =
             |ratio: f64| ratios.iter().filter(|other| **other <= ratio + 1e-12).count() as f64 / f64::from(instances);
         let places = (0..=200).map(|k| 5.0 * f64::from(k) / 200.0);
@@ -268,8 +270,12 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
             companion_of: None,
         });
     }
+    let all = curves.len();
+    // The highest: what lies below the curve counts.
+    let below = |curve: &Curve| curve.points.iter().map(|point| -point.mean).sum::<f64>();
+    let curves = best_of(curves, |one, other| below(one).total_cmp(&below(other)));
     Figure {
-        title: format!("Performance profile, {}", tuning.words()),
+        title: format!("Performance profile, {}{}", tuning.words(), left_out(curves.len(), all)),
         x_label: "queries over the fewest, as a power of 2".into(),
         y_label: "part of all problems and targets".into(),
         curves,
@@ -278,8 +284,30 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
     }
 }
 
+/// As many as can be drawn, the best ones, in the order in which they came.
+fn best_of<T>(all: Vec<T>, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    let mut ranked: Vec<(usize, T)> = all.into_iter().enumerate().collect();
+    ranked.sort_by(|(_, one), (_, other)| order(one, other));
+    ranked.truncate(MOST_CURVES);
+    ranked.sort_by_key(|(place, _)| *place);
+    ranked.into_iter().map(|(_, it)| it).collect()
+}
+
+/// For a title, where not all are drawn.
+fn left_out(drawn: usize, all: usize) -> String {
+    if drawn < all { format!("; the best {drawn} of {all}") } else { String::new() }
+}
+
 fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figure {
-    let curves = cells.iter().map(|cell| {
+    // Who is first at the smallest gap, then at the next.
+    let arrivals = |cell: &CellResult| -> Vec<u64> {
+        let targets = experiment.targets.iter().rev();
+        targets.map(|target| queries(cell, Tuned::Tuned, *target).unwrap_or(u64::MAX)).collect()
+    };
+    let drawn = best_of(cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)));
+    let left_out = left_out(drawn.len(), cells.len());
+    let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
+    let curves = drawn.into_iter().map(|cell| {
         let points = cell.curve.iter().zip(&cell.curve_error).enumerate();
         Curve {
             label: label(cell),
@@ -296,7 +324,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     });
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
-        title: format!("{problem}: each method with the settings picked for the smallest gap that it reaches"),
+        title,
         x_label: "queries".into(),
         y_label: format!(
             "{}gap, mean of {} trials",

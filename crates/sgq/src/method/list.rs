@@ -46,7 +46,7 @@ methods! {
     /// a user at random, a step along its gradient
     "sgd", ONE, sgd(): Nothing, Uniform, Sgd;
 
-    /// every user once in random order, then again in a new one; steps along the gradients
+    /// every user once in random order, then again; steps along the gradients
     "shuffled-sgd", ONE, shuffled_sgd(): Nothing, Shuffled::new(), Sgd;
 
     /// users in proportion to L_i, their steps weighed down accordingly (Needell et al. 2014)

@@ -394,13 +394,14 @@ impl Problem for Regression {
     fn user_value(&self, user: usize, point: &[f64]) -> f64 {
         let rows = self.blocks[user]..self.blocks[user + 1];
         let penalty = 0.5 * self.l2 * kernel::norm_squared(point);
+        let predictions = self.rows.dots(rows.clone(), point);
+        let targets = &self.targets[rows.clone()];
         if self.loss == Loss::Logistic && self.equal_shares {
-            let share = self.shares[rows.start];
-            let margins = rows.map(|row| self.targets[row] * self.rows.dot(row, point));
-            return share * loss::sum_of_logistic(margins) + penalty;
+            let margins = targets.iter().zip(predictions).map(|(target, prediction)| target * prediction);
+            return self.shares[rows.start] * loss::sum_of_logistic(margins) + penalty;
         }
-        let value = |row: usize| self.shares[row] * self.loss.value(self.rows.dot(row, point), self.targets[row]);
-        rows.map(value).sum::<f64>() + penalty
+        let losses = targets.iter().zip(predictions).map(|(target, prediction)| self.loss.value(prediction, *target));
+        losses.zip(&self.shares[rows]).map(|(loss, share)| share * loss).sum::<f64>() + penalty
     }
 
     fn smoothness(&self) -> Option<&[f64]> {

@@ -1,8 +1,13 @@
 //! Rows of features, dense or sparse.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::kernel;
+
+/// Filling the lanes of the kernel does not pay for fewer numbers in a row.
+const FEW: usize = 16;
 
 /// A matrix with a row for each observation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,8 +83,7 @@ impl Rows {
     /// `⟨row, x⟩`.
     pub fn dot(&self, row: usize, x: &[f64]) -> f64 {
         match self {
-            // Filling the lanes of the kernel does not pay for so few.
-            Self::Dense { dim, values } if *dim < 16 => {
+            Self::Dense { dim, values } if *dim < FEW => {
                 values[row * dim..][..*dim].iter().zip(x).map(|(value, x)| value * x).sum()
             }
             Self::Dense { dim, values } => kernel::dot(&values[row * dim..][..*dim], x),
@@ -91,6 +95,18 @@ impl Rows {
                     .map(|(column, value)| value * x[*column as usize])
                     .sum()
             }
+        }
+    }
+
+    /// [`dot`](Self::dot) of neighbouring rows, to the same bits.
+    pub(super) fn dots(&self, rows: Range<usize>, x: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Dense { dim, values } if *dim >= FEW => {
+                let mut dots = vec![0.0; rows.len()];
+                kernel::dot_with_rows(&values[rows.start * dim..rows.end * dim], x, &mut dots);
+                dots
+            }
+            _ => rows.map(|row| self.dot(row, x)).collect(),
         }
     }
 
