@@ -133,6 +133,14 @@ fn other_settings_are_tried_and_decays_only_where_steps_are_taken() {
     let iqn = self::experiment("method = \"iqn\"");
     let cell = self::cell(&iqn, &interrupt);
     assert_eq!(search(&cell).first_grid().len(), 12);
+    // Steps rise only where a mean over few users becomes one over all.
+    for (method, kinds) in [("method = \"diag\"", 2), ("method = \"diag\"\nlazy = true", 3)] {
+        let diag = self::experiment(method);
+        let cell = self::cell(&diag, &interrupt);
+        assert_eq!(search(&cell).first_grid().len(), 12 * (1 + kinds * 4));
+        let place = Place { power: 4, decay: Decay::WarmUp(0), settings: Vec::new() };
+        assert_eq!(search(&cell).method(&place).step_size, StepSize::WarmUp { size: 1.0, steps: 5 });
+    }
 }
 
 #[test]
