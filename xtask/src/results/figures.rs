@@ -6,7 +6,7 @@ use super::{
     blocks::{mean_cell, median_cell},
     compare::ORACLES,
     data::{FRUGAL, LEARNED, Results, Tuning},
-    text::{count, number, or_dash},
+    text::{count, or_dash},
 };
 
 /// Every figure that there is.
@@ -86,9 +86,7 @@ fn of_methods(results: &Results, target: &str, tuning: Tuning, add: &mut impl Fn
     for method in &results.methods {
         let name = &method.name;
         let mean = results.over_fewest(method, tuning, target);
-        if let Some(value) = mean.value {
-            add(format!("ratio.{name}.{ways}.{target}"), number(value));
-        }
+        add(format!("ratio.{name}.{ways}.{target}"), mean_cell(results, &mean));
         let reached = results.mean_queries(method, tuning, target).sets;
         add(format!("reached.{name}.{ways}.{target}"), reached.to_string());
         add(format!("fewest-on.{name}.{ways}.{target}"), results.fewest_on(method, tuning, target).to_string());
