@@ -210,14 +210,14 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
         return Ok(None);
     };
     let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, \
-                    { size = …, warm_up = … }, or { pieces = [[0, …], …] }";
+                    { size = …, warm_up = …, fall = … }, or { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
-            rule.allow(&["initial", "rate", "root", "size", "warm_up", "pieces"])?;
+            rule.allow(&["initial", "rate", "root", "size", "warm_up", "fall", "pieces"])?;
             let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
                 let pieces = value.as_array()?.iter();
                 pieces
@@ -230,11 +230,17 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
             let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
             let root = rule.read("root", "true or false", DeValue::as_bool)?;
             let warm_up = (rule.number("size")?, rule.read("warm_up", "a whole number of steps", whole)?);
+            let fall = rule.number("fall")?;
+            if fall.is_some() && warm_up.1.is_none() {
+                return Err(wrong());
+            }
             match (pieces, initial, rate, root, warm_up) {
                 (Some(pieces), None, None, None, (None, None)) => StepSize::Piecewise(pieces),
                 (None, Some(initial), Some(rate), Some(true), (None, None)) => StepSize::RootDecay { initial, rate },
                 (None, Some(initial), Some(rate), _, (None, None)) => StepSize::Decay { initial, rate },
-                (None, None, None, None, (Some(size), Some(steps))) => StepSize::WarmUp { size, steps },
+                (None, None, None, None, (Some(size), Some(steps))) => {
+                    StepSize::WarmUp { size, steps, fall: fall.unwrap_or(0.0) }
+                }
                 _ => return Err(wrong()),
             }
         }
