@@ -92,7 +92,7 @@ pub struct Row {
     /// The first step size; none for a method that has none.
     pub step_size: Option<f64>,
     /// How it falls with the steps t: `constant`, `inverse` for a/(1+bt), `root` for a/√(1+bt), `warm-up` for
-    /// a·min(1, (t+1)/T); empty where there is none.
+    /// a·min((t+1)/T, (T/(t+1))^e), with e among the settings; empty where there is none.
     pub decay: String,
     /// The rate b, or 1/T.
     pub rate: Option<f64>,

@@ -166,7 +166,7 @@ fn parts_compose_and_several_problems_stand_apart() {
         "p = 0.3",
         "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n\
          [[method]]\nname = \"lazy\"\nchoice = \"balanced\"\nupdate = \"quasi-newton\"\nlazy = true\n\
-         [[method]]\nname = \"warm\"\nmethod = \"diag\"\nlazy = true\nstep_size = { size = 0.1, warm_up = 4 }\n\
+         [[method]]\nname = \"warm\"\nmethod = \"diag\"\nlazy = true\nstep_size = { size = 0.1, warm_up = 4, fall = 0.5 }\n\
          [[method]]\nname = \"ball\"\nchoice = \"shuffled\"\nupdate = \"heavy-ball\"\nmomentum = 0.5\n\
          step_size = { initial = 0.1, rate = 0.01, root = true }\n",
     ) + "\n[[problem]]\nname = \"dense\"\nkind = \"quadratic\"\ncurvature = [[[2, 1], [1, 2]], [[1, 0], [0, 1]]]\n\
