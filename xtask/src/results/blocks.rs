@@ -195,8 +195,10 @@ fn intervals(results: &Results) -> Result<String, String> {
     let rows = results.sets.iter().map(|set| {
         row(results, set, |target| {
             let own = results.cell(set, FRUGAL, Tuning::Untuned, target);
-            let best = results.best(set, Tuning::Tuned, target).map(|(_, other)| {
-                format!("{} {}", interval(results.cell(set, &other.name, Tuning::Tuned, target)), other.title())
+            let best = results.best(set, Tuning::Tuned, target).map(|(queries, other)| {
+                let ways = [Tuning::Tuned, Tuning::Untuned].map(|way| results.cell(set, &other.name, way, target));
+                let cell = ways.into_iter().find(|cell| cell.queries == Some(queries)).unwrap_or_default();
+                format!("{} {}", interval(cell), other.title())
             });
             format!("{} / {}", interval(own), best.as_deref().unwrap_or("–"))
         })
