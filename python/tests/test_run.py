@@ -259,7 +259,7 @@ def test_mistakes_with_a_file(settings, kind, words):
         (("budget = 400", "budgt = 400"), "budgt"),
         (('method = "sgd"', 'method = "sdg"'), "sdg"),
         (("[[problem]]", "[[problem"), "mine.toml:12: unclosed"),
-        (("step_size = 0.015", "tuning = { from = -3, to = 0, per_octave = 1 }"), r"take out \[tuning\]"),
+        (("step_size = 0.015", "tuning = { from = -3, to = 0 }"), r"take out \[tuning\]"),
     ],
 )
 def test_mistakes_in_a_file(tmp_path, change, words):
