@@ -205,6 +205,11 @@ impl<'s> Session<'s> {
         if out >= self.state.at_once || !self.state.stop_rules.allows(self.state.meter.billed(), out) {
             return Ok(None);
         }
+        self.put_question()
+    }
+
+    /// A further question, whatever the budget; `None` where an answer has to come first.
+    fn put_question(&mut self) -> Result<Option<Query>, ChoiceError> {
         let (chosen, purpose) = match self.next_question() {
             Ok(Some(next)) => next,
             Ok(None) => {

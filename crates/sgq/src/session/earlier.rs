@@ -72,7 +72,10 @@ impl<'s> Session<'s> {
             let at = |error: Refused| error.at(index);
             // Whatever would have stopped it by now did not stop the run that paid for this answer.
             self.state.stop = self.state.stop.filter(|stop| matches!(stop, StopReason::Diverged { .. }));
-            let Some(query) = self.ask().map_err(|error| at(error.into()))? else {
+            if self.state.stop.is_some() {
+                return Ok(index);
+            }
+            let Some(query) = self.put_question().map_err(|error| at(error.into()))? else {
                 return Ok(index);
             };
             let same_bits = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
