@@ -26,6 +26,7 @@ pub const STEP_SIZES: &[(&str, &str)] = &[
     ("0.015", "the same at every step"),
     ("{ initial = 0.1, rate = 0.01 }", "initial / (1 + rate·t) after t steps"),
     ("{ initial = 0.1, rate = 0.01, root = true }", "initial / √(1 + rate·t) after t steps: a slower decay"),
+    ("{ size = 0.1, warm_up = 60 }", "size · min(1, (t + 1) / warm_up) after t steps: rises at first"),
     ("{ pieces = [[0, 0.1], [100, 0.01]] }", "from step 0 on 0.1, from step 100 on 0.01"),
     ("\"theory\"", "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)"),
 ];
@@ -155,6 +156,7 @@ impl NamedMethod {
     pub fn largest_step(&self, first: f64) -> f64 {
         match &self.step_size {
             StepSize::Piecewise(pieces) => pieces.iter().fold(0.0, |largest: f64, (_, size)| largest.max(*size)),
+            StepSize::WarmUp { size, .. } => *size,
             _ => first,
         }
     }
@@ -164,6 +166,7 @@ impl NamedMethod {
 pub(crate) fn first_step(rule: &StepSize) -> f64 {
     match *rule {
         StepSize::Constant(initial) | StepSize::Decay { initial, .. } | StepSize::RootDecay { initial, .. } => initial,
+        StepSize::WarmUp { size, steps } => size / steps as f64,
         _ => f64::NAN,
     }
 }

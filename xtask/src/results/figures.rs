@@ -44,6 +44,12 @@ fn counts(results: &Results, add: &mut impl FnMut(String, String)) {
     let users = about.iter().map(|(_, about)| about.users);
     add("users.min".into(), count(users.clone().min().unwrap_or_default()));
     add("users.max".into(), count(users.max().unwrap_or_default()));
+    let all = || results.sets.iter().flat_map(|set| results.targets.iter().map(move |target| (set, target)));
+    let best =
+        |(set, target): (&String, &String), tuning| results.best(set, tuning, target).map_or(u64::MAX, |it| it.0);
+    let ahead = all().filter(|cell| best(*cell, Tuning::Untuned) < best(*cell, Tuning::Tuned));
+    add("cells".into(), all().count().to_string());
+    add("untuned-ahead".into(), ahead.count().to_string());
     let tried = results.efforts.iter().map(|effort| effort.settings_tried).max();
     add("tuning.settings.max".into(), count(tried.unwrap_or_default()));
     add("tuning.queries".into(), count(results.efforts.iter().map(|effort| effort.queries).sum()));

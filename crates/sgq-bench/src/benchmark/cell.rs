@@ -113,6 +113,7 @@ impl Cell<'_> {
         let (step_size, decay, rate) = match method.step_size {
             StepSize::Decay { initial, rate } => (initial, "inverse", Some(rate)),
             StepSize::RootDecay { initial, rate } => (initial, "root", Some(rate)),
+            StepSize::WarmUp { size, steps } => (size, "warm-up", Some(1.0 / steps as f64)),
             StepSize::Constant(size) => (size, "constant", None),
             _ => (f64::NAN, "", None),
         };

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sgq::StepSize;
+use sgq::{StepSize, setting::Value};
 
 use super::{
     Cell,
@@ -29,6 +29,8 @@ const POWER_ENDS: (i32, i32) = (-80, 80);
 const RATE_ENDS: (i32, i32) = (-10, 14);
 /// Updates whose step size is looked at only once: nothing can decay.
 const WITHOUT_DECAY: [&str; 2] = ["quasi-newton", "l-bfgs"];
+/// Updates whose steps may rise in a lazy start, as their means become those of all users.
+const WITH_WARM_UP: [&str; 2] = ["aggregated", "doubly-aggregated"];
 
 /// A choice of settings, in whole numbers, so that equal ones are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,12 +42,13 @@ struct Place {
     settings: Vec<usize>,
 }
 
-/// How steps fall, with the rate as a power of two over the number of users.
+/// How steps fall, or rise at first, with the rate as a power of two over the number of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Decay {
     Constant,
     Inverse(i32),
     Root(i32),
+    WarmUp(i32),
 }
 
 impl Decay {
@@ -55,6 +58,7 @@ impl Decay {
             Self::Constant => None,
             Self::Inverse(rate) => within(rate).map(Self::Inverse),
             Self::Root(rate) => within(rate).map(Self::Root),
+            Self::WarmUp(rate) => within(rate).map(Self::WarmUp),
         }
     }
 }
@@ -173,7 +177,13 @@ impl Search<'_, '_> {
         if !method.has_step_size() || WITHOUT_DECAY.contains(&&*method.part_names()[2]) {
             return Vec::new();
         }
-        self.tuning.rates.iter().flat_map(|rate| [Decay::Inverse(*rate), Decay::Root(*rate)]).collect()
+        let is_lazy = method.setting("lazy") == Some(Value::Switch(true));
+        let warms_up = is_lazy && WITH_WARM_UP.contains(&&*method.part_names()[2]);
+        let kinds = |rate: &i32| {
+            let warm_up = warms_up.then_some(Decay::WarmUp(*rate));
+            [Decay::Inverse(*rate), Decay::Root(*rate)].into_iter().chain(warm_up)
+        };
+        self.tuning.rates.iter().flat_map(kinds).collect()
     }
 
     /// The same with one setting changed.
@@ -289,6 +299,9 @@ impl Search<'_, '_> {
             Decay::Constant => StepSize::Constant(initial),
             Decay::Inverse(power) => StepSize::Decay { initial, rate: rate(power) },
             Decay::Root(power) => StepSize::RootDecay { initial, rate: rate(power) },
+            Decay::WarmUp(power) => {
+                StepSize::WarmUp { size: initial, steps: (1.0 / rate(power)).round().max(1.0) as u64 }
+            }
         };
         named
     }

@@ -205,15 +205,15 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
     let Some(value) = section.value("step_size") else {
         return Ok(None);
     };
-    let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, or \
-                    { pieces = [[0, …], …] }";
+    let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, \
+                    { size = …, warm_up = … }, or { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
-            rule.allow(&["initial", "rate", "root", "pieces"])?;
+            rule.allow(&["initial", "rate", "root", "size", "warm_up", "pieces"])?;
             let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
                 let pieces = value.as_array()?.iter();
                 pieces
@@ -225,10 +225,12 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
             })?;
             let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
             let root = rule.read("root", "true or false", DeValue::as_bool)?;
-            match (pieces, initial, rate, root) {
-                (Some(pieces), None, None, None) => StepSize::Piecewise(pieces),
-                (None, Some(initial), Some(rate), Some(true)) => StepSize::RootDecay { initial, rate },
-                (None, Some(initial), Some(rate), _) => StepSize::Decay { initial, rate },
+            let warm_up = (rule.number("size")?, rule.read("warm_up", "a whole number of steps", whole)?);
+            match (pieces, initial, rate, root, warm_up) {
+                (Some(pieces), None, None, None, (None, None)) => StepSize::Piecewise(pieces),
+                (None, Some(initial), Some(rate), Some(true), (None, None)) => StepSize::RootDecay { initial, rate },
+                (None, Some(initial), Some(rate), _, (None, None)) => StepSize::Decay { initial, rate },
+                (None, None, None, None, (Some(size), Some(steps))) => StepSize::WarmUp { size, steps },
                 _ => return Err(wrong()),
             }
         }

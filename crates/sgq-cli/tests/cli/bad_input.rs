@@ -41,6 +41,17 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "x.toml:4: `root` of `step_size`: expected true or false",
         ),
         ("= 0.015", "= { initial = 0.1, root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        ("= 0.015", "= { size = 0.1 }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        (
+            "= 0.015",
+            "= { size = 0.1, warm_up = 0 }",
+            "x.toml:4: `step_size`: a step size that warms up within 0 steps is a constant",
+        ),
+        (
+            "= 0.015",
+            "= { size = 0.1, warm_up = 2.5 }",
+            "x.toml:4: `warm_up` of `step_size`: expected a whole number of steps",
+        ),
         ("= 0.015", "= { pieces = [[0, 0.1]], root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
         (
             "method = \"sgq\"\np = 0.3",

@@ -133,6 +133,15 @@ fn other_settings_are_tried_and_decays_only_where_steps_are_taken() {
     let iqn = self::experiment("method = \"iqn\"");
     let cell = self::cell(&iqn, &interrupt);
     assert_eq!(search(&cell).first_grid().len(), 12);
+    // Steps rise only where a mean over few users becomes one over all.
+    let diags = [("method = \"diag\"", 2), ("method = \"diag\"\nlazy = true", 3)];
+    let diags = diags.map(|(method, kinds)| (self::experiment(method), kinds));
+    let cells = [0, 1].map(|which| (self::cell(&diags[which].0, &interrupt), diags[which].1));
+    for (cell, kinds) in &cells {
+        assert_eq!(search(cell).first_grid().len(), 12 * (1 + kinds * 4));
+        let place = Place { power: 4, decay: Decay::WarmUp(0), settings: Vec::new() };
+        assert_eq!(search(cell).method(&place).step_size, StepSize::WarmUp { size: 1.0, steps: 5 });
+    }
 }
 
 #[test]
