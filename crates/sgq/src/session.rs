@@ -23,7 +23,7 @@ use crate::{
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
-use questions::{Absence, Outcome, Question, Questions, Sweep};
+use questions::{Absence, Outcome, Progress, Question, Questions, Sweep};
 pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
 use stop::StopRules;
@@ -160,7 +160,7 @@ struct State {
     random: Random,
     meter: Meter,
     point: Arc<[f64]>,
-    steps: u64,
+    progress: Progress,
     /// How many questions may be out at once.
     at_once: usize,
     /// The sweep under way.
@@ -228,7 +228,7 @@ impl<'s> Session<'s> {
             (Purpose::Elsewhere, Wants::Elsewhere(point)) => Arc::from(point),
             _ => Arc::clone(&self.state.point),
         };
-        Ok(Some(Query::from(self.state.questions.put(chosen, purpose, point))))
+        Ok(Some(Query::from(self.state.questions.put(chosen, purpose, point, self.state.progress))))
     }
 
     /// As many further questions as may be out, at most so many.
@@ -334,7 +334,7 @@ impl<'s> Session<'s> {
         let scenery = Scenery {
             users,
             point: &state.point,
-            step_size: state.schedule.at(state.steps),
+            step_size: state.schedule.at(state.progress.steps),
             smoothness: state.smoothness.as_ref(),
             costs: state.meter.costs(),
             busy: &busy,
@@ -503,14 +503,14 @@ impl<'s> Session<'s> {
 
     /// Uses an answer.
     fn deliver(&mut self, question: &Question, gradient: &[f64]) {
-        let Question { chosen, purpose, point, .. } = question;
+        let Question { chosen, purpose, point, progress, .. } = question;
         let for_update = match purpose {
             _ if self.state.stop.is_some() => false,
             Purpose::Sweep { .. } => self.parts.wants() == Wants::Everybody,
             Purpose::Earlier => false,
             Purpose::Step | Purpose::Elsewhere => true,
         };
-        let moved = self.use_answer(chosen, *purpose, point, gradient, for_update);
+        let moved = self.use_answer(chosen, *purpose, point, gradient, for_update.then_some(*progress));
         // The question to the same user at the current point follows one at another.
         self.state.follow_up = (*purpose == Purpose::Elsewhere).then_some(*chosen);
         if self.state.stop.is_none() {
@@ -518,14 +518,14 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Lets the parts use an answer; returns whether the point has moved.
+    /// Lets the parts use an answer, the update too where it says when it was asked for; returns whether the point has moved.
     fn use_answer(
         &mut self,
         chosen: &Chosen,
         purpose: Purpose,
         point: &[f64],
         gradient: &[f64],
-        for_update: bool,
+        for_update: Option<Progress>,
     ) -> bool {
         let state = &mut self.state;
         let (user, needs) = (chosen.user, self.parts.facts().needs);
@@ -539,11 +539,14 @@ impl<'s> Session<'s> {
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);
-        let size = state.schedule.at(state.steps);
-        let taken = Taken { reply, weight: chosen.weight, size, smoothness: state.smoothness.as_ref(), for_update };
+        let size = state.schedule.at(state.progress.steps);
+        let size = for_update.map_or(size, |asked| state.progress.delayed(asked, size));
+        let (smoothness, for_update) = (state.smoothness.as_ref(), for_update.is_some());
+        let taken = Taken { reply, weight: chosen.weight, size, smoothness, for_update };
         let moved = self.parts.take(&taken, &mut state.random, next_point);
         if moved {
-            state.steps += 1;
+            state.progress.steps += 1;
+            state.progress.travelled += size;
             if state.stop_rules.diverged(next_point) {
                 self.stop_as_diverged();
             } else {
@@ -555,7 +558,7 @@ impl<'s> Session<'s> {
 
     /// For whoever knows that answers are past what numbers can hold.
     pub(crate) fn stop_as_diverged(&mut self) {
-        self.state.stop = Some(StopReason::Diverged { steps: self.state.steps });
+        self.state.stop = Some(StopReason::Diverged { steps: self.state.progress.steps });
     }
 
     /// Raises the budget by that many queries: a run that had spent it goes on.
@@ -602,12 +605,12 @@ impl<'s> Session<'s> {
 
     /// Steps taken so far: moves of the point. Start-up queries and snapshots that leave it where it is are not steps.
     pub fn steps(&self) -> u64 {
-        self.state.steps
+        self.state.progress.steps
     }
 
     /// The step size `α_t` of the coming step.
     pub fn step_size(&self) -> f64 {
-        self.state.schedule.at(self.state.steps)
+        self.state.schedule.at(self.state.progress.steps)
     }
 
     /// The theorem that bounds the step size of this method, where there is one.

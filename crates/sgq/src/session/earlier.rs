@@ -115,6 +115,7 @@ impl<'s> Session<'s> {
         let complete =
             |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
         let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);
+        let for_update = for_update.then_some(self.state.progress);
         self.state.questions.note_unasked(fingerprint(gradient));
         self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::{
     Session, Sight, State, StopRules,
-    questions::{Absence, Questions, Sweep},
+    questions::{Absence, Progress, Questions, Sweep},
 };
 use crate::{
     Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
@@ -94,7 +94,7 @@ impl<'s> Session<'s> {
             random: Random::new(settings.seed, "choice"),
             meter: Meter::new(users, costs),
             point: settings.start.into(),
-            steps: 0,
+            progress: Progress::default(),
             at_once: settings.open,
             sweep: begins_with_sweep.then(|| Sweep::from(0)),
             follow_up: None,

@@ -15,6 +15,30 @@ pub(super) struct Question {
     pub purpose: Purpose,
     /// Where its user's gradient is wanted.
     pub point: Arc<[f64]>,
+    /// How far the run was when it was asked.
+    pub progress: Progress,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Moves of the point.
+    pub steps: u64,
+    /// The sum of their step sizes.
+    pub travelled: f64,
+}
+
+impl Progress {
+    /// The step size for an answer that was asked for at an earlier time, where it would be `size` for one asked for now:
+    /// delay-adaptive, rule 2 of Wu, Magnússon, Feyzmahdavian & Johansson 2022. With a delay of `τ` steps it is `size / (1 + τ)`,
+    /// or 0 where the steps since then and this one would add up to more than `size`.
+    pub fn delayed(self, asked: Self, size: f64) -> f64 {
+        let delay = self.steps - asked.steps;
+        let shorter = size / (1 + delay) as f64;
+        let left = size - (self.travelled - asked.travelled);
+        // Rounding must not forbid a step that uses up exactly what is left.
+        if delay == 0 || shorter <= left * (1.0 + 1e-9) { shorter } else { 0.0 }
+    }
 }
 
 /// What became of a question.
@@ -39,10 +63,10 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Puts a question; returns its ticket.
-    pub fn put(&mut self, chosen: Chosen, purpose: Purpose, point: Arc<[f64]>) -> &Question {
+    pub fn put(&mut self, chosen: Chosen, purpose: Purpose, point: Arc<[f64]>, progress: Progress) -> &Question {
         let ticket = Ticket(self.outcomes.len() as u64);
         self.outcomes.push(Outcome::Open);
-        self.open.push(Question { ticket, chosen, purpose, point });
+        self.open.push(Question { ticket, chosen, purpose, point, progress });
         &self.open[self.open.len() - 1]
     }
 
