@@ -291,7 +291,7 @@ pub enum ChoiceError {
         length: usize,
     },
     /// A choice named a user that does not exist.
-    #[error("the choice picked user {user}, but there are only {users}: users count from 0")]
+    #[error("there is no user {user}: there are only {users}, and users count from 0")]
     NoSuchUser {
         /// The user picked.
         user: usize,
