@@ -15,6 +15,7 @@ mod text;
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -27,6 +28,9 @@ const PAGES: &[&str] =
     &["README.md", "docs/README.md", "docs/results.md", "docs/frugal.md", "docs/fit.md", "docs/sgq-in-practice.md"];
 const KEPT: &str = "docs/results";
 const FIGURES: &str = "docs/figures";
+/// What a run must have all of.
+const BENCHMARK: &str = "experiments/grouped.toml";
+const ABLATION: &str = "experiments/ablation.toml";
 
 /// Figures of a run, and what they are called in docs/figures.
 const DRAWINGS: &[(&str, &str)] = &[
@@ -61,7 +65,10 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Task::Check => site.check(),
         Task::Write { run, ablation, random } => site.write(run.as_deref(), ablation.as_deref(), &random),
         Task::List => {
-            site.list()?.into_iter().for_each(|(name, value)| println!("{name}\t{value}"));
+            let list: Vec<String> =
+                site.list()?.into_iter().map(|(name, value)| format!("{name}\t{value}\n")).collect();
+            // Whoever reads it may have seen enough before its end.
+            let _ = std::io::stdout().write_all(list.concat().as_bytes());
             Ok(())
         }
     }
@@ -133,7 +140,7 @@ impl Site<'_> {
         self.pages.iter().map(|page| render(page).map(|(old, new)| (*page, old, new))).collect()
     }
 
-    /// Nothing is written unless everything can be.
+    /// Nothing is written unless every page can be made.
     fn write(&self, run: Option<&Path>, ablation: Option<&Path>, random: &[(String, PathBuf)]) -> Result<(), String> {
         let mut kept = self.kept()?;
         let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
@@ -153,6 +160,12 @@ impl Site<'_> {
                 kept.benchmark.as_mut().ok_or("take in a run of the benchmark first: cargo xtask results FOLDER")?;
             files.add_random(name, folder)?;
         }
+        if let Some(files) = kept.benchmark.as_ref().filter(|_| run.is_some()) {
+            self.refuse_part(BENCHMARK, &Results::read(files)?)?;
+        }
+        if let Some(summary) = kept.ablation.as_ref().filter(|_| ablation.is_some()) {
+            self.refuse_part(ABLATION, &Results::of_summary("summary.csv", summary)?)?;
+        }
         let pages = self.rendered(&kept)?;
         let to_keep = kept.to_keep();
         for (name, text) in &to_keep {
@@ -165,6 +178,20 @@ impl Site<'_> {
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         writes.iter().try_for_each(|(path, bytes)| write(path, bytes))
+    }
+
+    /// Refuses a run of only some problems or methods of an experiment.
+    fn refuse_part(&self, experiment: &str, results: &Results) -> Result<(), String> {
+        let text = read(&self.root.join(experiment))?;
+        let missing =
+            |what: &str, is_there: &dyn Fn(&str) -> bool| match names(&text, what).find(|name| !is_there(name)) {
+                Some(name) => {
+                    Err(format!("the run has no {what} {name:?}, and {experiment} has: take in a run of all of it"))
+                }
+                None => Ok(()),
+            };
+        missing("problem", &|name| results.sets.iter().any(|set| set == name))?;
+        missing("method", &|name| results.method(name).is_ok())
     }
 
     fn check(&self) -> Result<(), String> {
@@ -181,6 +208,18 @@ impl Site<'_> {
             false => Err(format!("{}\ncargo xtask results writes the pages anew", differences.join("\n"))),
         }
     }
+}
+
+/// The names under all headings of a kind in an experiment's file, whose every line `name = "…"` is one.
+fn names<'t>(text: &'t str, kind: &str) -> impl Iterator<Item = &'t str> {
+    let heading = format!("[[{kind}]]");
+    let mut inside = false;
+    text.lines().filter_map(move |line| {
+        if line.starts_with('[') {
+            inside = line.trim() == heading;
+        }
+        line.strip_prefix("name = \"").filter(|_| inside)?.split('"').next()
+    })
 }
 
 /// The number of the first line that differs, and both texts of it. By lines, whatever the checkout ends them with.

@@ -91,9 +91,10 @@ pub struct Row {
     pub status: Status,
     /// The first step size; none for a method that has none.
     pub step_size: Option<f64>,
-    /// How it falls with the steps t: `constant`, `inverse` for a/(1+bt), `root` for a/√(1+bt); empty where there is none.
+    /// How it falls with the steps t: `constant`, `inverse` for a/(1+bt), `root` for a/√(1+bt), `warm-up` for
+    /// a·min((t+1)/T, (T/(t+1))^e), with e among the settings; empty where there is none.
     pub decay: String,
-    /// The rate b.
+    /// The rate b, or 1/T.
     pub rate: Option<f64>,
     /// Other settings that were tuned, as `name=value` with blanks between them.
     pub settings: String,

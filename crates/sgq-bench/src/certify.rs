@@ -145,7 +145,7 @@ fn certify_one(
         varies: match &method.step_size {
             StepSize::Auto | StepSize::Constant(_) | StepSize::Theory => false,
             StepSize::Decay { rate, .. } | StepSize::RootDecay { rate, .. } => *rate != 0.0,
-            StepSize::WarmUp { steps, .. } => *steps > 1,
+            StepSize::WarmUp { steps, fall, .. } => *steps > 1 || *fall > 0.0,
             StepSize::Piecewise(pieces) => pieces.iter().any(|(_, size)| *size != pieces[0].1),
         },
         explore: match method.method.setting("p") {

@@ -27,6 +27,7 @@ pub const STEP_SIZES: &[(&str, &str)] = &[
     ("{ initial = 0.1, rate = 0.01 }", "initial / (1 + rate·t) after t steps"),
     ("{ initial = 0.1, rate = 0.01, root = true }", "initial / √(1 + rate·t) after t steps: a slower decay"),
     ("{ size = 0.1, warm_up = 60 }", "size · min(1, (t + 1) / warm_up) after t steps: rises at first"),
+    ("{ size = 0.1, warm_up = 60, fall = 1 }", "the same, and then size · (warm_up / (t + 1))^fall"),
     ("{ pieces = [[0, 0.1], [100, 0.01]] }", "from step 0 on 0.1, from step 100 on 0.01"),
     ("\"theory\"", "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)"),
 ];
@@ -166,7 +167,7 @@ impl NamedMethod {
 pub(crate) fn first_step(rule: &StepSize) -> f64 {
     match *rule {
         StepSize::Constant(initial) | StepSize::Decay { initial, .. } | StepSize::RootDecay { initial, .. } => initial,
-        StepSize::WarmUp { size, steps } => size / steps as f64,
+        StepSize::WarmUp { size, steps, .. } => size / steps as f64,
         _ => f64::NAN,
     }
 }

@@ -220,7 +220,7 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
         StepSize::RootDecay { initial, rate } => {
             serde_json::json!({ "initial": initial, "rate": rate, "root": true })
         }
-        StepSize::WarmUp { size, steps } => serde_json::json!({ "size": size, "warm_up": steps }),
+        StepSize::WarmUp { size, steps, fall } => serde_json::json!({ "size": size, "warm_up": steps, "fall": fall }),
         StepSize::Piecewise(pieces) => serde_json::json!({ "pieces": pieces }),
         StepSize::Auto => row.step_size.into(),
     };

@@ -30,12 +30,14 @@ pub enum StepSize {
     /// `(from, size)` pairs: from step `from` on, the step is `size`. The first pair starts at 0.
     Piecewise(Vec<(u64, f64)>),
     /// `α_t = size · min(1, (t + 1) / steps)`: rises to `size` within the first `steps` steps. With a lazy start and `steps` the
-    /// number of users, those who were not asked count as zero in a mean of gradients.
+    /// number of users, those who were not asked count as zero in a mean of gradients. Then it falls as `(steps / (t + 1))^fall`.
     WarmUp {
-        /// The last step size.
+        /// The largest step size.
         size: f64,
         /// How many steps it takes to get there.
         steps: u64,
+        /// The power by which it falls afterwards; 0 where it stays.
+        fall: f64,
     },
     /// The largest constant step that the cap in the method's theorem allows; needs `L_i` and, for most methods, `μ`.
     /// Whether the theorem's other assumptions hold is for a [`Certificate`](crate::theory::Certificate) to say.
@@ -54,7 +56,7 @@ pub(crate) enum Schedule {
     Decay { initial: f64, rate: f64 },
     RootDecay { initial: f64, rate: f64 },
     Piecewise(Vec<(u64, f64)>),
-    WarmUp { size: f64, steps: u64 },
+    WarmUp { size: f64, steps: u64, fall: f64 },
 }
 
 impl Schedule {
@@ -71,7 +73,7 @@ impl Schedule {
             StepSize::Decay { initial, rate } => Self::Decay { initial, rate },
             StepSize::RootDecay { initial, rate } => Self::RootDecay { initial, rate },
             StepSize::Piecewise(pieces) => Self::Piecewise(pieces),
-            StepSize::WarmUp { size, steps } => Self::WarmUp { size, steps },
+            StepSize::WarmUp { size, steps, fall } => Self::WarmUp { size, steps, fall },
         };
         schedule.check()?;
         Ok(schedule)
@@ -99,9 +101,12 @@ impl Schedule {
                 }
                 pieces.iter().try_for_each(|(_, size)| positive(*size))
             }
-            Self::WarmUp { size, steps } => {
+            Self::WarmUp { size, steps, fall } => {
                 if *steps == 0 {
                     return Err(StepSizeError::WarmUp);
+                }
+                if !(*fall >= 0.0 && fall.is_finite()) {
+                    return Err(StepSizeError::Fall(*fall));
                 }
                 positive(size / *steps as f64).and(positive(*size))
             }
@@ -117,8 +122,12 @@ impl Schedule {
                 let begun = pieces.partition_point(|(from, _)| *from <= step);
                 pieces[begun.max(1) - 1].1
             }
-            Self::WarmUp { size, steps } if step >= *steps => *size,
-            Self::WarmUp { size, steps } => size * ((step + 1) as f64 / *steps as f64),
+            Self::WarmUp { size, steps, .. } if step < *steps => size * ((step + 1) as f64 / *steps as f64),
+            Self::WarmUp { size, fall: 0.0, .. } => *size,
+            Self::WarmUp { size, steps, fall } => {
+                // A step size that is no longer a number above zero would end the run.
+                (size * (*steps as f64 / (step as f64 + 1.0)).powf(*fall)).max(f64::MIN_POSITIVE)
+            }
         }
     }
 }
@@ -181,6 +190,8 @@ pub enum StepSizeError {
     Pieces,
     #[error("a step size that warms up within 0 steps is a constant: give at least 1, or a number")]
     WarmUp,
+    #[error("the power by which the step size falls is {0}: it must be finite and not negative")]
+    Fall(f64),
     #[error("no theorem bounds the step size of {method}: give a number")]
     NoTheorem { method: String },
     #[error("{theorem} needs {missing} for its step size: give it, or a step size of your own")]
@@ -211,7 +222,9 @@ mod tests {
         assert_eq!(decay.at(4), 0.25);
         let slower = schedule(StepSize::RootDecay { initial: 0.5, rate: 0.75 }).unwrap();
         assert_eq!([0, 4, 20].map(|step| slower.at(step)), [0.5, 0.25, 0.125]);
-        let warm_up = schedule(StepSize::WarmUp { size: 0.5, steps: 4 }).unwrap();
+        let falls = schedule(StepSize::WarmUp { size: 0.5, steps: 4, fall: 2.0 }).unwrap();
+        assert_eq!([1, 3, 7, 15].map(|step| falls.at(step)), [0.25, 0.5, 0.125, 0.03125]);
+        let warm_up = schedule(StepSize::WarmUp { size: 0.5, steps: 4, fall: 0.0 }).unwrap();
         assert_eq!([0, 1, 3, 4, u64::MAX].map(|step| warm_up.at(step)), [0.125, 0.25, 0.5, 0.5, 0.5]);
         let pieces = schedule(StepSize::Piecewise(vec![(0, 0.5), (10, 0.1)])).unwrap();
         assert_eq!(pieces.at(9), 0.5);
@@ -226,9 +239,11 @@ mod tests {
         for pieces in [vec![], vec![(1, 0.1)], vec![(0, 0.1), (0, 0.2)]] {
             assert_eq!(schedule(StepSize::Piecewise(pieces)), Err(StepSizeError::Pieces));
         }
-        assert_eq!(schedule(StepSize::WarmUp { size: 0.1, steps: 0 }), Err(StepSizeError::WarmUp));
+        assert_eq!(schedule(StepSize::WarmUp { size: 0.1, steps: 0, fall: 0.0 }), Err(StepSizeError::WarmUp));
+        let rises = schedule(StepSize::WarmUp { size: 0.1, steps: 3, fall: -1.0 });
+        assert_eq!(rises, Err(StepSizeError::Fall(-1.0)));
         for size in [0.0, f64::NAN, f64::MIN_POSITIVE / 1e16] {
-            let refused = schedule(StepSize::WarmUp { size, steps: 10 });
+            let refused = schedule(StepSize::WarmUp { size, steps: 10, fall: 0.0 });
             assert!(matches!(refused, Err(StepSizeError::Size(_))));
         }
         for rate in [-0.5, f64::NAN, f64::INFINITY] {

@@ -2,7 +2,7 @@
 
 use super::{
     ablation,
-    compare::{Mean, ORACLES, SHUFFLED},
+    compare::{Mean, ORACLES, SHUFFLED, UNSEEN},
     data::{Cell, FRUGAL, LEARNED, Method, Results, Tuning},
     text::{count, median, number, or_dash, percent, table},
 };
@@ -162,7 +162,17 @@ fn readme(results: &Results) -> Result<String, String> {
     rows.push(row(results, "sets won", |target| {
         format!("{} of {}", results.score(frugal, Tuning::Tuned, target).wins, results.sets.len())
     }));
-    rows.push(row(results, "geometric mean without `L_i`", |target| mean(learned, target)));
+    rows.push(row(results, "95% interval of the mean, over data sets", |target| {
+        results
+            .interval_over_sets(frugal, target)
+            .map_or("–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
+    }));
+    let unseen = format!("mean of {}, never seen before", UNSEEN.join(" and "));
+    rows.push(row(results, unseen, |target| results.unseen(frugal, target).value.map_or("–".to_owned(), number)));
+    rows.push(row(results, "mean to the others in hindsight", |target| {
+        mean_cell(results, &results.untuned_over_fewest(frugal, Tuning::Hindsight, target))
+    }));
+    rows.push(row(results, "mean, `frugal` without `L_i`", |target| mean(learned, target)));
     Ok(by_target(results, "data set", &rows))
 }
 
@@ -185,8 +195,10 @@ fn intervals(results: &Results) -> Result<String, String> {
     let rows = results.sets.iter().map(|set| {
         row(results, set, |target| {
             let own = results.cell(set, FRUGAL, Tuning::Untuned, target);
-            let best = results.best(set, Tuning::Tuned, target).map(|(_, other)| {
-                format!("{} {}", interval(results.cell(set, &other.name, Tuning::Tuned, target)), other.title())
+            let best = results.best(set, Tuning::Tuned, target).map(|(queries, other)| {
+                let ways = [Tuning::Tuned, Tuning::Untuned].map(|way| results.cell(set, &other.name, way, target));
+                let cell = ways.into_iter().find(|cell| cell.queries == Some(queries)).unwrap_or_default();
+                format!("{} {}", interval(cell), other.title())
             });
             format!("{} / {}", interval(own), best.as_deref().unwrap_or("–"))
         })

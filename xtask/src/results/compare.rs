@@ -10,6 +10,18 @@ pub const SHUFFLED: &str = "shuffled SGD";
 /// The oracles that it leads to.
 pub const ORACLES: [&str; 2] = ["OGQ", "OGQ own L"];
 
+/// The sets that `frugal` was made without.
+pub const UNSEEN: [&str; 2] = ["benefits", "headache"];
+
+/// The 97.5% point of Student's distribution.
+fn student(freedom: usize) -> f64 {
+    const POINTS: [f64; 20] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086,
+    ];
+    POINTS.get(freedom - 1).copied().unwrap_or(1.96 + 2.5 / freedom as f64)
+}
+
 /// A mean, and the number of sets on which the target is reached: by both methods where it is a mean of ratios.
 pub struct Mean {
     pub value: Option<f64>,
@@ -36,6 +48,27 @@ impl Results {
             let own = self.queries(set, &method.name, tuning, target)?;
             Some(own as f64 / self.best(set, tuning, target)?.0 as f64)
         })
+    }
+
+    /// Between which numbers the mean ratio of a method that is not tuned to tuned competitors would be in 95 of 100 draws of as
+    /// many data sets, if logarithms of ratios were normal: Student's interval.
+    pub fn interval_over_sets(&self, method: &Method, target: &str) -> Option<(f64, f64)> {
+        let logs: Vec<f64> =
+            self.sets.iter().filter_map(|set| self.untuned_ratio(method, set, target)).map(f64::ln).collect();
+        let (count, mean) = (logs.len() as f64, logs.iter().sum::<f64>() / logs.len() as f64);
+        let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / (count - 1.0);
+        let reach = student(logs.len().checked_sub(1).filter(|freedom| *freedom > 0)?) * (variance / count).sqrt();
+        Some(((mean - reach).exp(), (mean + reach).exp()))
+    }
+
+    fn untuned_ratio(&self, method: &Method, set: &str, target: &str) -> Option<f64> {
+        let own = self.queries(set, &method.name, Tuning::Untuned, target)?;
+        Some(own as f64 / self.best(set, Tuning::Tuned, target)?.0 as f64)
+    }
+
+    /// The mean ratio on sets that nobody had looked at when `frugal` was made.
+    pub fn unseen(&self, method: &Method, target: &str) -> Mean {
+        self.mean(|set| self.untuned_ratio(method, set, target).filter(|_| UNSEEN.contains(&set)))
     }
 
     /// The same of a method that is not tuned, against competitors that are.

@@ -243,7 +243,8 @@ impl Results {
         self.limits.get(&(set.to_owned(), target.to_owned())).copied()
     }
 
-    /// The competitor with the fewest queries, and these; of equals the first in the order of the run.
+    /// The competitor with the fewest queries, and these; of equals the first in the order of the run. Competitors that are tuned
+    /// may also keep their defaults: settings that were best on some trials can fail on others.
     pub fn best(&self, set: &str, tuning: Tuning, target: &str) -> Option<(u64, &Method)> {
         self.best_of(set, tuning, target, |_| true)
     }
@@ -257,7 +258,11 @@ impl Results {
         among: impl Fn(&Method) -> bool,
     ) -> Option<(u64, &Method)> {
         let competitors = self.methods.iter().filter(|method| method.is_competitor() && among(method));
-        let reached = competitors.filter_map(|method| Some((self.queries(set, &method.name, tuning, target)?, method)));
-        reached.min_by_key(|(queries, _)| *queries)
+        let defaults = (tuning == Tuning::Tuned).then_some(Tuning::Untuned);
+        let fewest = |method: &Method| {
+            let ways = [tuning].into_iter().chain(defaults);
+            ways.filter_map(|way| self.queries(set, &method.name, way, target)).min()
+        };
+        competitors.filter_map(|method| Some((fewest(method)?, method))).min_by_key(|(queries, _)| *queries)
     }
 }

@@ -6,7 +6,7 @@ use super::{
     blocks::{mean_cell, median_cell},
     compare::ORACLES,
     data::{FRUGAL, LEARNED, Results, Tuning},
-    text::{count, number, or_dash},
+    text::{count, or_dash},
 };
 
 /// Every figure that there is.
@@ -45,8 +45,10 @@ fn counts(results: &Results, add: &mut impl FnMut(String, String)) {
     add("users.min".into(), count(users.clone().min().unwrap_or_default()));
     add("users.max".into(), count(users.max().unwrap_or_default()));
     let all = || results.sets.iter().flat_map(|set| results.targets.iter().map(move |target| (set, target)));
-    let best =
-        |(set, target): (&String, &String), tuning| results.best(set, tuning, target).map_or(u64::MAX, |it| it.0);
+    let best = |(set, target): (&String, &String), tuning| {
+        let competitors = results.methods.iter().filter(|method| method.is_competitor());
+        competitors.filter_map(|method| results.queries(set, &method.name, tuning, target)).min().unwrap_or(u64::MAX)
+    };
     let ahead = all().filter(|cell| best(*cell, Tuning::Untuned) < best(*cell, Tuning::Tuned));
     add("cells".into(), all().count().to_string());
     add("untuned-ahead".into(), ahead.count().to_string());
@@ -86,9 +88,7 @@ fn of_methods(results: &Results, target: &str, tuning: Tuning, add: &mut impl Fn
     for method in &results.methods {
         let name = &method.name;
         let mean = results.over_fewest(method, tuning, target);
-        if let Some(value) = mean.value {
-            add(format!("ratio.{name}.{ways}.{target}"), number(value));
-        }
+        add(format!("ratio.{name}.{ways}.{target}"), mean_cell(results, &mean));
         let reached = results.mean_queries(method, tuning, target).sets;
         add(format!("reached.{name}.{ways}.{target}"), reached.to_string());
         add(format!("fewest-on.{name}.{ways}.{target}"), results.fewest_on(method, tuning, target).to_string());

@@ -113,12 +113,16 @@ impl Cell<'_> {
         let (step_size, decay, rate) = match method.step_size {
             StepSize::Decay { initial, rate } => (initial, "inverse", Some(rate)),
             StepSize::RootDecay { initial, rate } => (initial, "root", Some(rate)),
-            StepSize::WarmUp { size, steps } => (size, "warm-up", Some(1.0 / steps as f64)),
+            StepSize::WarmUp { size, steps, .. } => (size, "warm-up", Some(1.0 / steps as f64)),
             StepSize::Constant(size) => (size, "constant", None),
             _ => (f64::NAN, "", None),
         };
         let value = |name: &str| Some(format!("{name}={}", method.method.setting(name)?));
-        let settings = method.tuned.iter().filter_map(|tuned| value(tuned.name));
+        let fall = match method.step_size {
+            StepSize::WarmUp { fall, .. } => Some(format!("fall={fall}")),
+            _ => None,
+        };
+        let settings = method.tuned.iter().filter_map(|tuned| value(tuned.name)).chain(fall);
         Row {
             problem: self.problem.name.clone(),
             method: self.method.name.clone(),

@@ -47,8 +47,9 @@ impl HeatMap {
             for (column, ratio) in ratios.iter().enumerate() {
                 let x = NAMES + CELL.0 * column as f64;
                 let (fill, ink) = colour(*ratio);
+                // Enough digits to tell the best from the next.
                 let words = ratio.map_or("–".to_owned(), |ratio| match ratio {
-                    ratio if ratio < 0.1 => format!("{ratio:.2}"),
+                    ratio if ratio < 10.0 => format!("{ratio:.2}"),
                     ratio => format!("{ratio:.1}"),
                 });
                 let _ = writeln!(

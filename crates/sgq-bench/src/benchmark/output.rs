@@ -226,8 +226,11 @@ fn heat_map(experiment: &Experiment, outcome: &Outcome, tuning: Tuned, target: f
     });
     HeatMap {
         title: format!(
-            "Queries to a gap of {}, {}, over the fewest of any method that pays",
-            readable(target),
+            "Queries to {}, {}, over the fewest of any method that pays",
+            match experiment.relative {
+                true => format!("{}% of the gap at the start", readable(100.0 * target)),
+                false => format!("a gap of {}", readable(target)),
+            },
             tuning.words()
         ),
         rows: rows.collect(),

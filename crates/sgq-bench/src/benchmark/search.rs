@@ -31,6 +31,8 @@ const RATE_ENDS: (i32, i32) = (-10, 14);
 const WITHOUT_DECAY: [&str; 2] = ["quasi-newton", "l-bfgs"];
 /// Updates whose steps may rise in a lazy start, as their means become those of all users.
 const WITH_WARM_UP: [&str; 2] = ["aggregated", "doubly-aggregated"];
+/// The powers by which steps that have risen may fall; the first grid has the first and the third.
+const FALLS: [f64; 4] = [0.0, 0.5, 1.0, 2.0];
 
 /// A choice of settings, in whole numbers, so that equal ones are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +50,8 @@ enum Decay {
     Constant,
     Inverse(i32),
     Root(i32),
-    WarmUp(i32),
+    /// And which of [`FALLS`] they fall by.
+    WarmUp(i32, usize),
 }
 
 impl Decay {
@@ -58,7 +61,7 @@ impl Decay {
             Self::Constant => None,
             Self::Inverse(rate) => within(rate).map(Self::Inverse),
             Self::Root(rate) => within(rate).map(Self::Root),
-            Self::WarmUp(rate) => within(rate).map(Self::WarmUp),
+            Self::WarmUp(rate, fall) => within(rate).map(|rate| Self::WarmUp(rate, fall)),
         }
     }
 }
@@ -180,8 +183,8 @@ impl Search<'_, '_> {
         let is_lazy = method.setting("lazy") == Some(Value::Switch(true));
         let warms_up = is_lazy && WITH_WARM_UP.contains(&&*method.part_names()[2]);
         let kinds = |rate: &i32| {
-            let warm_up = warms_up.then_some(Decay::WarmUp(*rate));
-            [Decay::Inverse(*rate), Decay::Root(*rate)].into_iter().chain(warm_up)
+            let warm_up = [Decay::WarmUp(*rate, 0), Decay::WarmUp(*rate, 2)].into_iter().filter(|_| warms_up);
+            [Decay::Inverse(*rate), Decay::Root(*rate)].into_iter().chain(warm_up).collect::<Vec<_>>()
         };
         self.tuning.rates.iter().flat_map(kinds).collect()
     }
@@ -210,6 +213,14 @@ impl Search<'_, '_> {
         // Decays are refined as steps are: by a factor of four, of two, and not at all.
         let decays = [-by / 2, by / 2].into_iter().filter(|by| *by != 0).filter_map(|by| place.decay.faster(by));
         around.extend(decays.map(|decay| Place { decay, ..place.clone() }));
+        if let Decay::WarmUp(rate, fall) = place.decay {
+            // How long steps rise matters more: by a factor of two at once. And another way to fall.
+            let finer = [-1, 1].into_iter().filter(|_| by == POWERS[0]).filter_map(|by| place.decay.faster(by));
+            let falls =
+                [fall.wrapping_sub(1), fall + 1].into_iter().filter(|fall| *fall < FALLS.len() && by > POWERS[2]);
+            let others = finer.chain(falls.map(|fall| Decay::WarmUp(rate, fall)));
+            around.extend(others.map(|decay| Place { decay, ..place.clone() }));
+        }
         if by == POWERS[0] {
             let settings = self.other_settings(&place.settings);
             around.extend(settings.into_iter().map(|settings| Place { settings, ..place.clone() }));
@@ -299,9 +310,11 @@ impl Search<'_, '_> {
             Decay::Constant => StepSize::Constant(initial),
             Decay::Inverse(power) => StepSize::Decay { initial, rate: rate(power) },
             Decay::Root(power) => StepSize::RootDecay { initial, rate: rate(power) },
-            Decay::WarmUp(power) => {
-                StepSize::WarmUp { size: initial, steps: (1.0 / rate(power)).round().max(1.0) as u64 }
-            }
+            Decay::WarmUp(power, fall) => StepSize::WarmUp {
+                size: initial,
+                steps: (1.0 / rate(power)).round().max(1.0) as u64,
+                fall: FALLS[fall],
+            },
         };
         named
     }

@@ -82,7 +82,7 @@ impl Store {
     }
 }
 
-/// All that a cell's result depends on: settings, step sizes, names (which decide the seeds), and the problem.
+/// All that a cell's result depends on: settings, names (which decide the seeds), and the problem.
 fn key_of(cell: &Cell<'_>) -> Key {
     let (experiment, problem) = (cell.experiment, cell.problem);
     let mut hash = Fingerprint::default();

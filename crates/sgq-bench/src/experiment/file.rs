@@ -63,6 +63,9 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
     let gap_axis = read_axis(&section)?;
     let relative = section.read("relative", "true or false", DeValue::as_bool)?.unwrap_or(false);
     let tuning = read_tuning(&section)?;
+    if tuning.is_some() && targets.is_empty() {
+        return Err(section.complain("targets", "there is nothing to tune for: give at least one gap"));
+    }
     // With tuning every method tries a grid of steps; until then it has some step.
     let shared_step = read_step_size(&section)?;
     if shared_step.is_some() && tuning.is_some() {
@@ -100,6 +103,7 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
         refuse_twice(&table, methods.iter().map(|other| &*other.name), &method.name)?;
         for problem in &problems {
             open(problem, &method, budget, seed).map_err(|error| blame_method(&section, &table, problem, error))?;
+            check_tuned(&table, &method, problem)?;
         }
         methods.push(method);
     }
@@ -130,8 +134,8 @@ fn read_tuning(section: &Section<'_>) -> Result<Option<Tuning>, FileError> {
     tuning.allow(&["trials", "from", "to"])?;
     let trials = limited(&tuning, "trials", MAX_TRIALS)?.unwrap_or(Tuning::TRIALS);
     let power = |key, default| {
-        let found = tuning.read(key, "a whole power of two between -40 and 40", |value| {
-            number(value).filter(|power| power.fract() == 0.0 && power.abs() <= 40.0)
+        let found = tuning.read(key, "a whole power of two between -20 and 20", |value| {
+            number(value).filter(|power| power.fract() == 0.0 && power.abs() <= 20.0)
         })?;
         Ok(found.map_or(default, |power| power as i32))
     };
@@ -206,14 +210,14 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
         return Ok(None);
     };
     let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, \
-                    { size = …, warm_up = … }, or { pieces = [[0, …], …] }";
+                    { size = …, warm_up = …, fall = … }, or { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
-            rule.allow(&["initial", "rate", "root", "size", "warm_up", "pieces"])?;
+            rule.allow(&["initial", "rate", "root", "size", "warm_up", "fall", "pieces"])?;
             let pieces = rule.read("pieces", "a list of [step, size] pairs", |value| {
                 let pieces = value.as_array()?.iter();
                 pieces
@@ -226,11 +230,17 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
             let (initial, rate) = (rule.number("initial")?, rule.number("rate")?);
             let root = rule.read("root", "true or false", DeValue::as_bool)?;
             let warm_up = (rule.number("size")?, rule.read("warm_up", "a whole number of steps", whole)?);
+            let fall = rule.number("fall")?;
+            if fall.is_some() && warm_up.1.is_none() {
+                return Err(wrong());
+            }
             match (pieces, initial, rate, root, warm_up) {
                 (Some(pieces), None, None, None, (None, None)) => StepSize::Piecewise(pieces),
                 (None, Some(initial), Some(rate), Some(true), (None, None)) => StepSize::RootDecay { initial, rate },
                 (None, Some(initial), Some(rate), _, (None, None)) => StepSize::Decay { initial, rate },
-                (None, None, None, None, (Some(size), Some(steps))) => StepSize::WarmUp { size, steps },
+                (None, None, None, None, (Some(size), Some(steps))) => {
+                    StepSize::WarmUp { size, steps, fall: fall.unwrap_or(0.0) }
+                }
                 _ => return Err(wrong()),
             }
         }
@@ -426,20 +436,31 @@ fn read_tuned(section: &Section<'_>, method: &Method) -> Result<Vec<TunedSetting
     for (key, values) in table {
         let key = &**key.get_ref();
         let Some(setting) = settings.iter().find(|setting| setting.name == key) else {
-            let hint = suggestion(key, settings.iter().map(|setting| setting.name));
+            let hint = match key {
+                "step_size" => "; steps are always searched for".to_owned(),
+                _ if settings.is_empty() => "; it has none".to_owned(),
+                _ => suggestion(key, settings.iter().map(|setting| setting.name)),
+            };
             return Err(section.complain("tune", format!("the method has no setting {key:?}{hint}")));
         };
         let mut read = Vec::new();
-        for value in values.get_ref().as_array().ok_or_else(wrong)? {
-            let value = tuned_value(value.get_ref()).ok_or_else(wrong)?;
-            // Whatever the number of users is, the kind and the range are the same.
-            let tried = method.clone().with(setting.name, value.with_users(1_000));
-            tried.map_err(|error| section.complain("tune", error))?;
-            read.push(value);
+        for value in values.get_ref().as_array().filter(|values| !values.is_empty()).ok_or_else(wrong)? {
+            read.push(tuned_value(value.get_ref()).ok_or_else(wrong)?);
         }
         tuned.push(TunedSetting { name: setting.name, values: read });
     }
     Ok(tuned)
+}
+
+/// Refuses a value that a method cannot have on a problem.
+fn check_tuned(section: &Section<'_>, method: &NamedMethod, problem: &NamedProblem) -> Result<(), FileError> {
+    let users = problem.problem.users();
+    for (tuned, value) in method.tuned.iter().flat_map(|tuned| tuned.values.iter().map(move |value| (tuned, value))) {
+        let tried = method.method.clone().with(tuned.name, value.with_users(users)).map_err(|error| error.to_string());
+        let tried = tried.and_then(|tried| tried.settings_for(users).map_err(|error| error.to_string()));
+        tried.map_err(|error| section.complain("tune", format!("{error} (on problem {:?})", problem.name)))?;
+    }
+    Ok(())
 }
 
 /// A setting's value, or `"0.5n"`: a part of the users.

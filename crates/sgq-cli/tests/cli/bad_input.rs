@@ -42,6 +42,12 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
         ),
         ("= 0.015", "= { initial = 0.1, root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
         ("= 0.015", "= { size = 0.1 }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        ("= 0.015", "= { initial = 0.1, rate = 1, fall = 1 }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        (
+            "= 0.015",
+            "= { size = 0.1, warm_up = 3, fall = -1 }",
+            "x.toml:4: `step_size`: the power by which the step size falls is -1: it must be finite and not negative",
+        ),
         (
             "= 0.015",
             "= { size = 0.1, warm_up = 0 }",

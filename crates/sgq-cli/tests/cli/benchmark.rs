@@ -109,7 +109,7 @@ fn the_suite_runs_in_its_quick_mode() {
             assert!(low <= high && queries <= 200, "{line}");
             reached += 1;
         }
-        assert!(["constant", "inverse", "root", ""].contains(&decay), "{line}");
+        assert!(["constant", "inverse", "root", "warm-up", ""].contains(&decay), "{line}");
         assert_eq!(step.is_empty(), decay.is_empty(), "{line}");
         assert!(step.parse().is_ok_and(|step: f64| step > 0.0) || step.is_empty(), "{line}");
     }
@@ -196,24 +196,33 @@ fn names_and_files_that_are_not_there_are_named() {
     let without_step = GOOD_HEAD.replace("step_size = 0.1\n", "");
     for (tuning, method, expected) in [
         ("[tuning]\nfrom = 2\nto = 1\n", "", "the first power, 2, is above the last, 1"),
-        ("[tuning]\nfrom = 0.5\n", "", "a whole power of two between -40 and 40"),
+        ("[tuning]\nfrom = 0.5\n", "", "a whole power of two between -20 and 20"),
         ("[tuning]\ntrials = 0\n", "", "0 is not between 1 and 1000000"),
         ("[tuning]\nper_octave = 2\n", "", "`per_octave`"),
         ("[tuning]\n", "tune = { p = [0.1] }\n", "the method has no setting \"p\""),
+        ("[tuning]\n", "tune = { p = [0.1] }\n", "; it has none"),
+        ("[tuning]\n", "tune = { step_size = [0.1] }\n", "; steps are always searched for"),
+        ("targets = []\n[tuning]\n", "", "there is nothing to tune for"),
         ("[tuning]\n", "tune = [1]\n", "expected lists of values"),
         ("step_size = 1\n", "tune = {}\n", "nothing is tuned without [tuning]"),
     ] {
-        let (before, after) = if tuning.starts_with('[') { ("", tuning) } else { (tuning, "") };
+        let (before, after) = tuning.split_at(tuning.find("[tuning]").unwrap_or(tuning.len()));
         fs::write(place.path().join("t.toml"), format!("{before}{without_step}{after}{tail}{method}")).unwrap();
         let message = refuses(place.path(), &["run", "t.toml"]);
         assert!(message.contains(expected) && message.contains("t.toml:"), "{expected}: {message}");
     }
-    for (values, expected) in [("[\"2m\"]", "expected lists"), ("[0]", "must be"), ("[true]", "whole number")] {
+    for (values, expected) in
+        [("[\"2m\"]", "expected lists"), ("[0]", "must be"), ("[true]", "whole number"), ("[]", "expected lists")]
+    {
         let svrg = format!("[[method]]\nmethod = \"svrg\"\ntune = {{ inner_steps = {values} }}\n");
         fs::write(place.path().join("t.toml"), format!("{without_step}[tuning]\n{svrg}")).unwrap();
         let message = refuses(place.path(), &["run", "t.toml"]);
         assert!(message.contains(expected) && message.contains("t.toml:"), "{expected}: {message}");
     }
+    let many = "[[method]]\nmethod = \"power-of-choice\"\ntune = { candidates = [\"2n\"] }\n";
+    fs::write(place.path().join("t.toml"), format!("{without_step}[tuning]\n{many}")).unwrap();
+    let message = refuses(place.path(), &["run", "t.toml"]);
+    assert!(message.contains("candidates is") && message.contains("t.toml:"), "{message}");
     for (problem, expected) in [
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"whom\"\ntarget = \"y\"\nloss = \"squares\"\n", "\"who\""),
         ("kind = \"csv\"\nfile = \"d.csv\"\nuser = \"who\"\ntarget = \"y\"\nloss = \"square\"\n", "squares"),

@@ -166,7 +166,7 @@ fn parts_compose_and_several_problems_stand_apart() {
         "p = 0.3",
         "\n[[method]]\nchoice = \"shuffled\"\nupdate = \"saga\"\nstep_size = { initial = 0.1, rate = 0.01 }\n\
          [[method]]\nname = \"lazy\"\nchoice = \"balanced\"\nupdate = \"quasi-newton\"\nlazy = true\n\
-         [[method]]\nname = \"warm\"\nmethod = \"diag\"\nlazy = true\nstep_size = { size = 0.1, warm_up = 4 }\n\
+         [[method]]\nname = \"warm\"\nmethod = \"diag\"\nlazy = true\nstep_size = { size = 0.1, warm_up = 4, fall = 0.5 }\n\
          [[method]]\nname = \"ball\"\nchoice = \"shuffled\"\nupdate = \"heavy-ball\"\nmomentum = 0.5\n\
          step_size = { initial = 0.1, rate = 0.01, root = true }\n",
     ) + "\n[[problem]]\nname = \"dense\"\nkind = \"quadratic\"\ncurvature = [[[2, 1], [1, 2]], [[1, 0], [0, 1]]]\n\
@@ -257,14 +257,29 @@ fn traces_of_an_earlier_run_do_not_mix_with_new_ones() {
 
 #[test]
 fn every_link_in_the_documents_leads_somewhere() {
-    let documents = ["README.md", "CONTRIBUTING.md", "docs/experiments.md", "docs/methods.md", "docs/performance.md"];
-    for document in documents.iter().chain(&["docs/reproduction.md", "docs/fit.md"]) {
-        let path = root().join(document);
-        for link in read_text(&path).split("](").skip(1) {
+    let pages = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    for path in ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name)).into_iter().chain(pages) {
+        let text = read_text(&path);
+        for link in text.split("](").skip(1) {
             let target = link.split(')').next().unwrap();
-            if !target.starts_with("http") {
-                assert!(path.parent().unwrap().join(target).exists(), "{document} links to {target}");
+            let (file, section) = target.split_once('#').unwrap_or((target, ""));
+            if target.starts_with("http") || target.contains(char::is_whitespace) {
+                continue;
+            }
+            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(file.exists(), "{} links to {target}", path.display());
+            if !section.is_empty() {
+                let there = read_text(&file);
+                let mut headings = there.lines().filter(|line| line.starts_with('#')).map(anchor);
+                assert!(headings.any(|heading| heading == section), "{} links to {target}", path.display());
             }
         }
     }
+}
+
+/// What a heading is called in links: small letters, digits and hyphens.
+fn anchor(heading: &str) -> String {
+    let words = heading.trim_start_matches('#').trim().to_lowercase();
+    words.replace(' ', "-").chars().filter(|it| it.is_alphanumeric() || "-_".contains(*it)).collect()
 }

@@ -134,13 +134,19 @@ fn other_settings_are_tried_and_decays_only_where_steps_are_taken() {
     let cell = self::cell(&iqn, &interrupt);
     assert_eq!(search(&cell).first_grid().len(), 12);
     // Steps rise only where a mean over few users becomes one over all.
-    let diags = [("method = \"diag\"", 2), ("method = \"diag\"\nlazy = true", 3)];
+    let diags = [("method = \"diag\"", 2), ("method = \"diag\"\nlazy = true", 4)];
     let diags = diags.map(|(method, kinds)| (self::experiment(method), kinds));
     let cells = [0, 1].map(|which| (self::cell(&diags[which].0, &interrupt), diags[which].1));
     for (cell, kinds) in &cells {
         assert_eq!(search(cell).first_grid().len(), 12 * (1 + kinds * 4));
-        let place = Place { power: 4, decay: Decay::WarmUp(0), settings: Vec::new() };
-        assert_eq!(search(cell).method(&place).step_size, StepSize::WarmUp { size: 1.0, steps: 5 });
+        let place = Place { power: 4, decay: Decay::WarmUp(0, 1), settings: Vec::new() };
+        let rates = |place: &Place| match place.decay {
+            Decay::WarmUp(rate, fall) if place.power == 4 => Some((rate, fall)),
+            _ => None,
+        };
+        let around: Vec<(i32, usize)> = search(cell).neighbours(&place, POWERS[0]).iter().filter_map(rates).collect();
+        assert_eq!(around, [(-2, 1), (2, 1), (-1, 1), (1, 1), (0, 0), (0, 2)]);
+        assert_eq!(search(cell).method(&place).step_size, StepSize::WarmUp { size: 1.0, steps: 5, fall: 0.5 });
     }
 }
 
