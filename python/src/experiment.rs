@@ -99,7 +99,13 @@ impl PyExperiment {
                 )));
             }
             let method = method::method(&method, Some(&options))?.named(&*label);
-            named.push(NamedMethod { name: label, method, step_size: step_rule(Some(&rule))?, tuned: Vec::new() });
+            named.push(NamedMethod {
+                name: label,
+                method,
+                step_size: step_rule(Some(&rule))?,
+                tuned: Vec::new(),
+                open: 1,
+            });
         }
         if named.is_empty() {
             return Err(PyValueError::new_err("there are no methods: give at least one"));

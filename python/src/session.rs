@@ -97,6 +97,7 @@ impl Query {
 /// row a user), and a folder for a file to keep them in.
 /// answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
 /// They are taken in without being billed; the budget is for what is asked from here on.
+/// open: how many questions may be out at once. Answers may then come in any order.
 #[pyclass(module = "sgq")]
 pub struct Session {
     inner: Opened<'static>,
@@ -114,7 +115,7 @@ impl Session {
     #[new]
     #[pyo3(signature = (method = None, *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
         gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, **options: "float | bool"))]
+        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, open = 1, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: Option<&str>,
@@ -134,6 +135,7 @@ impl Session {
         table: &str,
         table_folder: Option<std::path::PathBuf>,
         answers: Option<Answers<'_>>,
+        open: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let seen = problem.as_ref().map(|problem| &*problem.get().inner);
@@ -170,7 +172,7 @@ impl Session {
             None => return Err(PyValueError::new_err(NO_STEP_SIZE)),
         };
         let parts = method::method(&method, options)?;
-        let mut settings = Settings::new(start, users).seed(seed).step_size(rule);
+        let mut settings = Settings::new(start, users).seed(seed).step_size(rule).open(open);
         if let Some(each) = each {
             settings = settings.smoothness(each);
         }
@@ -207,16 +209,39 @@ impl Session {
         Ok(Self { inner, problem, method, options: options.collect::<PyResult<_>>()?, number })
     }
 
-    /// Whom to ask next, and where; None once the run has stopped. Until the answer is told, asking again gives the same
-    /// question.
+    /// Whom to ask next, and where; None once the run has stopped, and while as many questions are out as may be. Where one may
+    /// be, asking again gives the same question until its answer is told.
     fn ask(&mut self, py: Python<'_>) -> PyResult<Option<Query>> {
         let query = py.detach(|| self.inner.ask()).map_err(errors::choice)?;
-        Ok(query.map(|query| Query {
-            ticket: (self.number, query.ticket.0),
-            user: query.user,
-            explored: query.explored,
-            point: query.point,
-        }))
+        Ok(query.map(|query| self.query(query)))
+    }
+
+    /// As many further questions as may be out, at most so many.
+    fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Query>> {
+        let queries = py.detach(|| self.inner.ask_many(most)).map_err(errors::choice)?;
+        Ok(queries.into_iter().map(|query| self.query(query)).collect())
+    }
+
+    /// The questions that are out, in the order in which they were asked.
+    fn pending(&self) -> Vec<Query> {
+        self.inner.pending().map(|query| self.query(query)).collect()
+    }
+
+    /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
+    /// while, the later the more often it fails. An answer that comes all the same is welcome.
+    fn fail(&mut self, ticket: TicketLike<'_>) -> PyResult<()> {
+        let ticket = self.ticket(&ticket)?;
+        self.inner.fail(ticket).map_err(errors::tell)
+    }
+
+    /// Says that a user cannot be asked until it is back.
+    fn away(&mut self, user: usize) -> PyResult<()> {
+        self.inner.away(user).map_err(errors::choice)
+    }
+
+    /// Says that a user can be asked again, whatever was said of it before.
+    fn back(&mut self, user: usize) -> PyResult<()> {
+        self.inner.back(user).map_err(errors::choice)
     }
 
     /// Raises the budget by that many queries: a run that had spent it goes on.
@@ -231,21 +256,13 @@ impl Session {
     }
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
-    /// nothing is billed, and the question stays open.
+    /// nothing is billed, and the question stays open. The question itself will do in place of its ticket.
     fn tell(&mut self, py: Python<'_>, ticket: TicketLike<'_>, gradient: ArrayLike<'_>) -> PyResult<()> {
-        // A pair that went through JSON comes back as a list.
-        let ticket: [u64; 2] = ticket.extract().map_err(|_| {
-            PyTypeError::new_err(format!("the ticket is {}: give back the ticket of the question", *ticket))
-        })?;
-        if ticket[0] != self.number {
-            return Err(PyValueError::new_err(
-                "the ticket is from another session: tell answers to the session that asked the question",
-            ));
-        }
+        let ticket = self.ticket(&ticket)?;
         let gradient = arrays::vector(&gradient, "the gradient")?;
         let numbers = gradient.as_slice()?;
         let numbers: &[f64] = &numbers;
-        py.detach(|| self.inner.tell(Ticket(ticket[1]), numbers)).map_err(errors::tell)
+        py.detach(|| self.inner.tell(ticket, numbers)).map_err(errors::tell)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
@@ -346,7 +363,8 @@ impl Session {
         self.inner.surrogate_gradient_norm()
     }
 
-    /// Why the run stopped, in a word: "budget", "surrogate gradient" or "diverged"; None while it goes on.
+    /// Why the run stopped, in a word: "budget", "target gap", "surrogate gradient", "diverged" or "nobody answers"; None while
+    /// it goes on.
     #[getter]
     fn stop_reason(&self) -> Option<&'static str> {
         self.inner.stop_reason().map(|reason| match reason {
@@ -354,6 +372,7 @@ impl Session {
             StopReason::TargetGap { .. } => "target gap",
             StopReason::SurrogateGradient { .. } => "surrogate gradient",
             StopReason::Diverged { .. } => "diverged",
+            StopReason::NobodyAnswers => "nobody answers",
             _ => "stopped",
         })
     }
@@ -452,6 +471,28 @@ impl Observer for Answered {
 }
 
 impl Session {
+    fn query(&self, query: sgq::Query) -> Query {
+        let sgq::Query { ticket, user, point, explored } = query;
+        Query { ticket: (self.number, ticket.0), user, explored, point }
+    }
+
+    /// The ticket of a question of this session, given as itself or with the question.
+    fn ticket(&self, ticket: &Bound<'_, PyAny>) -> PyResult<Ticket> {
+        let [session, number] = match ticket.cast::<Query>() {
+            Ok(query) => query.get().ticket.into(),
+            // A pair that went through JSON comes back as a list.
+            Err(_) => ticket.extract::<[u64; 2]>().map_err(|_| {
+                PyTypeError::new_err(format!("the ticket is {ticket}: give back the ticket of the question"))
+            })?,
+        };
+        if session != self.number {
+            return Err(PyValueError::new_err(
+                "the ticket is from another session: tell answers to the session that asked the question",
+            ));
+        }
+        Ok(Ticket(number))
+    }
+
     fn restored(state: &Bound<'_, PyDict>, problem: Option<Py<Problem>>) -> PyResult<Self> {
         let part = |name: &str| {
             state.get_item(name)?.ok_or_else(|| {

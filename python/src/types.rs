@@ -81,8 +81,11 @@ typed! {
 }
 
 typed! {
-    /// A pair of whole numbers.
-    TicketLike(PyAny): of!(named!("collections.abc", "Sequence"), named!("builtins", "int"))
+    /// A pair of whole numbers, or the question that has it.
+    TicketLike(PyAny): type_hint_union!(
+        of!(named!("collections.abc", "Sequence"), named!("builtins", "int")),
+        <crate::session::Query as IntoPyObject<'static>>::OUTPUT_TYPE
+    )
 }
 
 typed! {

@@ -267,3 +267,45 @@ def test_another_method_takes_over():
             sgq.Session("frugal", **settings, answers=[*paid, wrong])
     with pytest.raises(TypeError, match="a triple"):
         sgq.Session("frugal", **settings, answers=[7])
+
+
+def several(open, **settings):
+    return sgq.Session("shuffled-sgd", x0=[5.0], users=6, step_size=0.1, open=open, budget=12, **settings)
+
+
+def test_several_questions_are_out_at_once_and_answers_come_in_any_order():
+    session = several(open=4)
+    queries = session.ask_many(10)
+    assert len({query.user for query in queries}) == 4
+    assert [query.ticket for query in session.pending()] == [query.ticket for query in queries]
+    assert session.ask() is None and session.stop_reason is None
+    for query in reversed(queries):
+        session.tell(query, query.point - query.user)  # the question in place of its ticket
+    assert session.queries == 4 and session.pending() == []
+    again = pickle.loads(pickle.dumps(session))
+    assert [query.user for query in again.ask_many(4)] == [query.user for query in session.ask_many(4)]
+
+
+def test_users_fail_go_and_come_back():
+    session = several(open=1)
+    lost = session.ask()
+    session.fail(lost.ticket)
+    session.fail(lost)
+    other = session.ask()
+    assert other.user != lost.user
+    session.tell(other, [1.0])
+    session.tell(lost, [1.0])
+    assert session.queries == 2
+    for user in range(6):
+        session.away(user)
+    assert session.ask() is None and session.stop_reason == "nobody answers"
+    session.back(3)
+    assert session.ask().user == 3
+    with pytest.raises(Exception, match="there are only 6"):
+        session.away(6)
+    with pytest.raises(ValueError, match="another session"):
+        session.fail(several(open=1).ask())
+    with pytest.raises(ValueError, match="at least one"):
+        several(open=0)
+    with pytest.raises(ValueError, match="one question"):
+        sgq.Session("katyusha", x0=[5.0], users=6, smoothness=1.0, open=2)

@@ -20,6 +20,8 @@ pub use section::{FileError, suggestion};
 pub const MAX_BUDGET: u64 = 10_000_000;
 /// The most trials an experiment may have.
 pub const MAX_TRIALS: u64 = 1_000_000;
+/// The most questions that may be out at once.
+pub const MAX_OPEN: u64 = 1_000_000;
 
 /// The step-size rules: how each is written in a file, and what it does.
 pub const STEP_SIZES: &[(&str, &str)] = &[
@@ -122,6 +124,8 @@ pub struct NamedMethod {
     pub step_size: StepSize,
     /// Other values of its settings that a search tries.
     pub tuned: Vec<TunedSetting>,
+    /// How many questions are out at once.
+    pub open: usize,
 }
 
 /// A setting, and the values that a search tries besides the one that it has.
@@ -261,6 +265,7 @@ fn open_seeing<'p>(
     let mut settings = Settings::for_problem(problem.start.clone(), &*problem.problem)
         .step_size(method.step_size.clone())
         .budget(budget)
+        .open(method.open)
         .seed(seed);
     if let Some(costs) = &problem.costs {
         settings = settings.costs(costs.clone());

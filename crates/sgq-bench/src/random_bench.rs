@@ -112,7 +112,7 @@ impl Options {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
             let tuned = Vec::new();
-            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size, tuned }, tuning }
+            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size, tuned, open: 1 }, tuning }
         };
         let mut all = vec![contestant(self.against.clone(), built_in(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {

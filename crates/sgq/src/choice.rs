@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Belief, Needs, Part, Problem, Random, Setting, SettingError, Smoothness,
+    Belief, Needs, Part, Problem, Random, Setting, SettingError, Smoothness, kernel,
     method::{AnyChoice, PartEntry, parts},
     theory::Theorem,
 };
@@ -29,7 +29,7 @@ pub use sampling::{ByNorm, BySmoothness};
 /// # Contract
 ///
 /// `begin` is called once, before anything else, and refuses settings that make no sense. `choose` returns a user
-/// below `scene.users`, and depends on nothing but its own state, the scene and the random stream: that is what makes a
+/// below `scene.users` who [can be asked](Scene::is_free), or [`ChoiceError::AnswersFirst`], and depends on nothing but its own state, the scene and the random stream: that is what makes a
 /// run repeatable and resumable. Every accepted answer at the current point reaches `observe` exactly once, after the belief
 /// and the update.
 pub trait Choice<B: Belief>: Part {
@@ -106,6 +106,8 @@ pub struct Scene<'a, B> {
     pub belief: &'a B,
     pub(crate) smoothness: Option<&'a Smoothness>,
     pub(crate) costs: &'a [f64],
+    /// Who cannot be asked now; empty where everybody can be.
+    pub(crate) busy: &'a [bool],
     pub(crate) all_gradients: Option<&'a [f64]>,
     pub(crate) problem: Option<&'a dyn Problem>,
 }
@@ -130,6 +132,7 @@ impl<'a, B> Scene<'a, B> {
             belief,
             smoothness: None,
             costs: &[],
+            busy: &[],
             all_gradients: None,
             problem: None,
         }
@@ -143,6 +146,46 @@ impl<'a, B> Scene<'a, B> {
     /// The same with what a query to each user costs.
     pub fn with_costs(self, costs: &'a [f64]) -> Self {
         Self { costs, ..self }
+    }
+
+    /// The same where these users cannot be asked now.
+    pub fn with_busy(self, busy: &'a [bool]) -> Self {
+        Self { busy, ..self }
+    }
+
+    /// Whether a user can be asked now: no question is out to it, and it is not away.
+    pub fn is_free(&self, user: usize) -> bool {
+        self.busy.get(user) != Some(&true)
+    }
+
+    /// Whether everybody can be asked now.
+    pub fn all_free(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// Those who can be asked now, at least one, in order.
+    pub fn free(&self) -> impl Iterator<Item = usize> {
+        (0..self.users).filter(|user| self.is_free(*user))
+    }
+
+    /// How many can be asked now.
+    pub fn count_free(&self) -> usize {
+        if self.all_free() { self.users } else { self.free().count() }
+    }
+
+    /// One of those who can be asked now, each as likely as the others.
+    pub(crate) fn any_free(&self, random: &mut Random) -> Result<usize, ChoiceError> {
+        if self.all_free() {
+            return Ok(random.index(self.users));
+        }
+        let free: Vec<usize> = self.free().collect();
+        if free.is_empty() { Err(ChoiceError::AnswersFirst) } else { Ok(free[random.index(free.len())]) }
+    }
+
+    /// The one with the largest score of those who can be asked now. Ties go to the lowest user.
+    pub(crate) fn best_free(&self, scores: impl Iterator<Item = f64> + Clone) -> Result<usize, ChoiceError> {
+        let scores = scores.enumerate().map(|(user, score)| if self.is_free(user) { score } else { f64::NAN });
+        kernel::argmax(scores).ok_or(ChoiceError::NoScore)
     }
 
     /// The users' smoothness constants; there whenever [`Needs::smoothness`] asked for them, and the belief does not learn
@@ -248,7 +291,7 @@ pub enum ChoiceError {
         length: usize,
     },
     /// A choice named a user that does not exist.
-    #[error("the choice picked user {user}, but there are only {users}: users count from 0")]
+    #[error("there is no user {user}: there are only {users}, and users count from 0")]
     NoSuchUser {
         /// The user picked.
         user: usize,
@@ -258,6 +301,15 @@ pub enum ChoiceError {
     /// Every score overflowed.
     #[error("no user has a score that is a number: the gradients are too large; rescale the problem or start closer")]
     NoScore,
+    /// A choice named a user that cannot be asked now.
+    #[error("the choice picked user {user}, who cannot be asked now: `Scene::is_free` says who can be")]
+    CannotBeAsked {
+        /// The user picked.
+        user: usize,
+    },
+    /// Nobody can be asked before an answer comes; a session waits for it.
+    #[error("nobody can be asked before an answer comes")]
+    AnswersFirst,
     /// For choices of one's own, in their own words.
     #[error("{0}")]
     Other(String),

@@ -1,6 +1,6 @@
 //! The loop: questions to users that are at hand, until there is a reason to stop.
 
-use std::{io, ops::ControlFlow};
+use std::{collections::VecDeque, io, ops::ControlFlow};
 
 use thiserror::Error;
 
@@ -44,7 +44,8 @@ pub trait Observer {
     fn told(&mut self, session: &Session<'_>) -> ControlFlow<()>;
 }
 
-/// Puts every question of a session to the user it is for, until it stops or the observer ends it; then `None`.
+/// Puts every question of a session to the user it is for, until it stops or the observer ends it; then `None`. Where several
+/// may be open, as many are, and they are answered in the order in which they were asked.
 ///
 /// Here a run has *diverged* where the session says so, and where a user's exact answer is past what numbers can hold.
 pub fn drive(
@@ -54,8 +55,18 @@ pub fn drive(
 ) -> Result<Option<StopReason>, DriveError> {
     session.check_users(users)?;
     let mut gradient = vec![0.0; users.dim()];
-    while let Some(query) = session.ask()? {
-        observer.asked(session, &query);
+    let mut out: VecDeque<Query> = session.pending().collect();
+    loop {
+        for query in session.ask_many(usize::MAX)? {
+            // Where one question may be out, it is given again.
+            if out.iter().all(|other| other.ticket != query.ticket) {
+                observer.asked(session, &query);
+                out.push_back(query);
+            }
+        }
+        let Some(query) = out.pop_front() else {
+            break;
+        };
         users.gradient(query.user, &query.point, &mut gradient);
         if !gradient.iter().all(|value| value.is_finite()) {
             session.stop_as_diverged();

@@ -20,6 +20,8 @@ pub struct Needs {
     pub hessians: bool,
     /// Random numbers of an update's own.
     pub chance: bool,
+    /// Every answer before the next question: what it does with an answer that was asked for at an older point makes no sense.
+    pub one_at_a_time: bool,
 }
 
 impl Needs {
@@ -55,6 +57,7 @@ impl Needs {
             polls: self.polls || other.polls,
             hessians: self.hessians || other.hessians,
             chance: self.chance || other.chance,
+            one_at_a_time: self.one_at_a_time || other.one_at_a_time,
         }
     }
 }
@@ -69,6 +72,7 @@ pub enum Need {
     Losses,
     Hessians,
     Surrogate,
+    OneAtATime,
 }
 
 impl fmt::Display for Need {
@@ -87,6 +91,9 @@ impl fmt::Display for Need {
             Self::Hessians => {
                 "wants each user's Hessian with its gradient, and this session has none: simulate it against a problem \
                  that knows them"
+            }
+            Self::OneAtATime => {
+                "needs every answer before it can ask the next question: let one question be open, or take another method"
             }
             Self::Surrogate => "keeps no gradients, so there is no surrogate gradient to stop by: use another stop",
         })

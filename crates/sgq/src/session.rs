@@ -2,6 +2,7 @@
 
 mod earlier;
 mod open;
+mod questions;
 mod snapshot;
 mod stop;
 
@@ -22,6 +23,7 @@ use crate::{
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
+use questions::{Absence, Outcome, Progress, Question, Questions, Sweep};
 pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
 use stop::StopRules;
@@ -132,6 +134,13 @@ impl fmt::Display for Ticket {
     }
 }
 
+impl From<&Question> for Query {
+    fn from(question: &Question) -> Self {
+        let Question { ticket, chosen, point, .. } = question;
+        Self { ticket: *ticket, user: chosen.user, point: Arc::clone(point), explored: chosen.explored }
+    }
+}
+
 impl fmt::Display for Query {
     /// What to ask whom, for a log or a person.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,21 +160,16 @@ struct State {
     random: Random,
     meter: Meter,
     point: Arc<[f64]>,
-    steps: u64,
-    /// The next user of the sweep under way.
-    sweep: Option<usize>,
-    /// The open question.
-    pending: Option<Pending>,
-    /// A fingerprint of every answer taken so far, by ticket.
-    answers: Vec<u64>,
+    progress: Progress,
+    /// How many questions may be out at once.
+    at_once: usize,
+    /// The sweep under way.
+    sweep: Option<Sweep>,
+    /// Who is to be asked at the current point next, after an answer at another one.
+    follow_up: Option<Chosen>,
+    questions: Questions,
+    absence: Absence,
     stop: Option<StopReason>,
-}
-
-/// An open question.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Pending {
-    chosen: Chosen,
-    purpose: Purpose,
 }
 
 impl<'s> Session<'s> {
@@ -183,49 +187,129 @@ impl<'s> Session<'s> {
         }
     }
 
-    /// Whom to ask next, and where; `None` once the run has stopped.
+    /// Whom to ask next, and where; `None` once the run has stopped, and while as many questions are out as
+    /// [may be](crate::Settings::open), or nobody can be asked before an answer comes.
     ///
-    /// Until the answer is told, asking again gives the same question. Where answers were so large that no user has a score
-    /// that is a number, the run has diverged.
+    /// Where one question may be out, asking again gives the same question until its answer is told. Where answers were so large
+    /// that no user has a score that is a number, the run has diverged.
     pub fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
         if self.state.stop.is_some() {
             return Ok(None);
         }
-        let pending = match self.state.pending {
-            Some(pending) => pending,
-            None => match self.next_question() {
-                Err(ChoiceError::NoScore) => {
-                    self.stop_as_diverged();
-                    return Ok(None);
-                }
-                next => next?,
-            },
-        };
-        self.state.pending = Some(pending);
-        Ok(Some(Query {
-            ticket: self.state.open_ticket(),
-            user: pending.chosen.user,
-            point: self.place_of(&pending),
-            explored: pending.chosen.explored,
-        }))
+        if self.state.at_once == 1
+            && let Some(question) = self.state.questions.open.first()
+        {
+            return Ok(Some(Query::from(question)));
+        }
+        let out = self.state.questions.open.len();
+        if out >= self.state.at_once || !self.state.stop_rules.allows(self.state.meter.billed(), out) {
+            return Ok(None);
+        }
+        self.put_question()
     }
 
-    /// Where a question is asked: at the update's other point, or at the current one.
-    fn place_of(&self, pending: &Pending) -> Arc<[f64]> {
-        match (pending.purpose, self.parts.wants()) {
+    /// A further question, whatever the budget; `None` where an answer has to come first.
+    fn put_question(&mut self) -> Result<Option<Query>, ChoiceError> {
+        let (chosen, purpose) = match self.next_question() {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                if self.state.questions.open.is_empty() {
+                    self.state.stop = Some(StopReason::NobodyAnswers);
+                }
+                return Ok(None);
+            }
+            Err(ChoiceError::NoScore) => {
+                self.stop_as_diverged();
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let point = match (purpose, self.parts.wants()) {
             (Purpose::Elsewhere, Wants::Elsewhere(point)) => Arc::from(point),
             _ => Arc::clone(&self.state.point),
-        }
+        };
+        Ok(Some(Query::from(self.state.questions.put(chosen, purpose, point, self.state.progress))))
     }
 
-    fn next_question(&mut self) -> Result<Pending, ChoiceError> {
-        if let Some(user) = self.state.sweep {
-            let last = self.next_of_sweep(user + 1).is_none();
-            return Ok(Pending { chosen: Chosen::user(user), purpose: Purpose::Sweep { last } });
+    /// As many further questions as may be out, at most so many.
+    pub fn ask_many(&mut self, most: usize) -> Result<Vec<Query>, ChoiceError> {
+        let mut queries: Vec<Query> = Vec::new();
+        while queries.len() < most
+            && let Some(query) = self.ask()?
+        {
+            // Where one question may be out, it is given again.
+            if queries.last().is_some_and(|last| last.ticket == query.ticket) {
+                break;
+            }
+            queries.push(query);
         }
-        let chosen = self.choose()?;
+        Ok(queries)
+    }
+
+    /// The questions that are out, in the order in which they were asked.
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = Query> {
+        self.state.questions.open.iter().map(Query::from)
+    }
+
+    /// Whom to ask for what; `None` where an answer has to come first.
+    fn next_question(&mut self) -> Result<Option<(Chosen, Purpose)>, ChoiceError> {
+        if let Some(chosen) = self.state.follow_up.take() {
+            return Ok(Some((chosen, Purpose::Step)));
+        }
+        if self.state.sweep.is_none() && self.parts.wants() == Wants::Everybody {
+            if !self.state.questions.open.is_empty() {
+                // What is still out belongs to steps before the sweep.
+                return Ok(None);
+            }
+            self.state.sweep = Some(Sweep::from(0));
+        }
+        if self.state.sweep.is_some() {
+            let user = self.next_in_sweep();
+            return Ok(user.map(|user| (Chosen::user(user), Purpose::Sweep { last: false })));
+        }
         let elsewhere = matches!(self.parts.wants(), Wants::Elsewhere(_));
-        Ok(Pending { chosen, purpose: if elsewhere { Purpose::Elsewhere } else { Purpose::Step } })
+        let purpose = if elsewhere { Purpose::Elsewhere } else { Purpose::Step };
+        Ok(self.choose()?.map(|chosen| (chosen, purpose)))
+    }
+
+    /// The next user of the sweep under way who can be asked.
+    fn next_in_sweep(&mut self) -> Option<usize> {
+        let busy = self.busy();
+        let is_free = |user: usize| busy.is_empty() || !busy[user];
+        let sweep = self.state.sweep.as_mut()?;
+        if let Some(place) = sweep.again.iter().position(|user| is_free(*user)) {
+            return Some(sweep.again.remove(place));
+        }
+        while let Some(user) = self.state.sweep.as_ref()?.next {
+            let next = self.next_of_sweep(user + 1);
+            let sweep = self.state.sweep.as_mut()?;
+            sweep.next = next;
+            if is_free(user) {
+                return Some(user);
+            }
+            sweep.again.push(user);
+        }
+        None
+    }
+
+    /// Whether each user cannot be asked now, because it is out, away or has just failed; empty where everybody can be.
+    fn busy(&mut self) -> Vec<bool> {
+        let state = &mut self.state;
+        if state.questions.open.is_empty() && state.absence.is_empty() {
+            return Vec::new();
+        }
+        let mut busy = vec![false; state.users()];
+        let out = state.questions.open.iter().map(|question| question.chosen.user);
+        out.chain(state.absence.cannot_be_asked()).for_each(|user| busy[user] = true);
+        if state.questions.open.is_empty()
+            && busy.iter().all(|busy| *busy)
+            && let Some(user) = state.absence.first_back()
+        {
+            // Nobody's answer can end the wait.
+            state.absence.forgive(user);
+            busy[user] = false;
+        }
+        busy
     }
 
     /// The first user of a sweep from this one on: anybody where the update wants everybody, else whoever was not asked.
@@ -234,7 +318,12 @@ impl<'s> Session<'s> {
         (from..self.state.users()).find(|user| everybody || !self.parts.belief().is_asked(*user))
     }
 
-    fn choose(&mut self) -> Result<Chosen, ChoiceError> {
+    /// The choice's pick; `None` where nobody can be asked before an answer comes.
+    fn choose(&mut self) -> Result<Option<Chosen>, ChoiceError> {
+        let busy = self.busy();
+        if !busy.is_empty() && busy.iter().all(|busy| *busy) {
+            return Ok(None);
+        }
         let state = &mut self.state;
         let (users, needs) = (state.users(), self.parts.facts().needs);
         let mut all_gradients = None;
@@ -245,35 +334,109 @@ impl<'s> Session<'s> {
         let scenery = Scenery {
             users,
             point: &state.point,
-            step_size: state.schedule.at(state.steps),
+            step_size: state.schedule.at(state.progress.steps),
             smoothness: state.smoothness.as_ref(),
             costs: state.meter.costs(),
+            busy: &busy,
             all_gradients,
             problem: self.sight.problem().filter(|_| needs.polls),
         };
-        let chosen = self.parts.choose(&scenery, &mut state.random)?;
+        let chosen = match self.parts.choose(&scenery, &mut state.random) {
+            Err(ChoiceError::AnswersFirst) => return Ok(None),
+            chosen => chosen?,
+        };
         state.meter.poll(chosen.polled);
         if chosen.user >= users {
             return Err(ChoiceError::NoSuchUser { user: chosen.user, users });
         }
-        Ok(chosen)
+        if busy.get(chosen.user) == Some(&true) {
+            return Err(ChoiceError::CannotBeAsked { user: chosen.user });
+        }
+        Ok(Some(chosen))
     }
 
-    /// Takes the answer to a question: bills it, then uses it.
+    /// Takes the answer to a question: bills it, then uses it. Answers may come in any order.
     ///
-    /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open.
+    /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open. The answer to
+    /// a question that [failed](Session::fail) is welcome all the same. After the run has stopped, an answer that was out is
+    /// billed and believed, and the point stays.
     pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
-        let state = &self.state;
-        if let Some(&taken) = usize::try_from(ticket.0).ok().and_then(|number| state.answers.get(number)) {
-            return if taken == fingerprint(gradient) { Ok(()) } else { Err(TellError::AnsweredAlready { ticket }) };
+        match self.state.questions.outcome(ticket) {
+            None => return Err(TellError::UnknownTicket { ticket }),
+            Some(Outcome::Answered(taken)) if taken == fingerprint(gradient) => return Ok(()),
+            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
+            Some(Outcome::Open | Outcome::Failed) => {}
         }
-        let Some(pending) = state.pending.filter(|_| ticket == state.open_ticket()) else {
+        let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
+        let user = question.chosen.user;
+        self.check(user, &question.point, question.purpose, gradient)?;
+        self.state.meter.bill(user);
+        self.take(ticket, gradient);
+        Ok(())
+    }
+
+    /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
+    /// while: after the next answer or failure of anybody, and the longer the more often it fails. Where nobody answers any
+    /// more, the run stops.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// let mut session = Session::new(method::shuffled_sgd(), Settings::new(vec![5.0], 3).step_size(0.1).budget(9))?;
+    /// let lost = session.ask()?.unwrap();
+    /// session.fail(lost.ticket)?;
+    /// let other = session.ask()?.unwrap();
+    /// assert_ne!(other.user, lost.user);
+    /// session.tell(lost.ticket, &[1.0])?; // it came after all
+    /// assert_eq!(session.queries(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fail(&mut self, ticket: Ticket) -> Result<(), TellError> {
+        match self.state.questions.outcome(ticket) {
+            Some(Outcome::Open) => {}
+            Some(Outcome::Failed) => return Ok(()),
+            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
+            None => return Err(TellError::UnknownTicket { ticket }),
+        }
+        let Some(question) = self.state.questions.close(ticket, Outcome::Failed) else {
             return Err(TellError::UnknownTicket { ticket });
         };
-        self.check(pending.chosen.user, &state.point, pending.purpose, gradient)?;
-        self.state.meter.bill(pending.chosen.user);
-        self.take(pending, gradient);
+        let user = question.chosen.user;
+        if let (true, Some(sweep)) = (question.purpose.is_sweep(), &mut self.state.sweep) {
+            sweep.again.push(user);
+        }
+        self.state.absence.failed(user);
+        if self.state.stop.is_none() && self.state.absence.nobody_answers(self.state.users()) {
+            self.state.stop = Some(StopReason::NobodyAnswers);
+        }
         Ok(())
+    }
+
+    /// Says that a user cannot be asked until it is [`back`](Session::back). A question that is out to it stays out: its answer may
+    /// still come, and [`fail`](Session::fail) says that it will not.
+    pub fn away(&mut self, user: usize) -> Result<(), ChoiceError> {
+        self.check_user(user)?;
+        self.state.absence.set_away(user, true);
+        Ok(())
+    }
+
+    /// Says that a user can be asked again, whatever was said of it before. A run that stopped because nobody answered goes on.
+    pub fn back(&mut self, user: usize) -> Result<(), ChoiceError> {
+        self.check_user(user)?;
+        self.state.absence.set_away(user, false);
+        if self.state.stop == Some(StopReason::NobodyAnswers) {
+            self.state.stop = self.reason_to_stop(true);
+        }
+        Ok(())
+    }
+
+    /// Whether a user was said to be [away](Session::away).
+    pub fn is_away(&self, user: usize) -> bool {
+        self.state.absence.is_away(user)
+    }
+
+    fn check_user(&self, user: usize) -> Result<(), ChoiceError> {
+        let users = self.state.users();
+        if user < users { Ok(()) } else { Err(ChoiceError::NoSuchUser { user, users }) }
     }
 
     /// Refuses an answer that cannot be right, or cannot be kept.
@@ -290,36 +453,82 @@ impl<'s> Session<'s> {
         if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.belief().check(user, point, gradient) }
     }
 
-    /// Takes in the answer to the open question.
-    fn take(&mut self, pending: Pending, gradient: &[f64]) {
-        let Pending { chosen, purpose } = pending;
-        // The question to the same user at the current point follows one at another.
-        let follows = (purpose == Purpose::Elsewhere).then_some(Pending { chosen, purpose: Purpose::Step });
-        let for_update = !purpose.is_sweep() || self.parts.wants() == Wants::Everybody;
-        let asked_at = self.place_of(&pending);
-        let moved = self.use_answer(&chosen, purpose, &asked_at, gradient, for_update);
-        self.state.pending = follows;
-        self.state.sweep = match purpose {
-            Purpose::Sweep { last: false } => self.next_of_sweep(chosen.user + 1),
-            _ => (self.parts.wants() == Wants::Everybody).then_some(0),
+    /// Takes in the answer to a question that is out, or has failed.
+    fn take(&mut self, ticket: Ticket, gradient: &[f64]) {
+        let failed = self.state.questions.outcome(ticket) == Some(Outcome::Failed);
+        let Some(mut question) = self.state.questions.close(ticket, Outcome::Answered(fingerprint(gradient))) else {
+            return;
         };
+        let user = question.chosen.user;
+        self.state.absence.answered(user);
+        if !question.purpose.is_sweep() {
+            return self.deliver(&question, gradient);
+        }
+        // A late answer may be what a sweep still waits for, or nothing but news of a point behind us.
+        let waits = match &mut self.state.sweep {
+            Some(sweep) if failed => {
+                let here = question.point == self.state.point;
+                let place = sweep.again.iter().position(|other| *other == user && here);
+                place.map(|place| sweep.again.remove(place)).is_some()
+            }
+            sweep => sweep.is_some(),
+        };
+        if !waits {
+            question.purpose = Purpose::Earlier;
+            return self.deliver(&question, gradient);
+        }
+        let (sweep, open) = (self.state.sweep.get_or_insert_default(), &self.state.questions.open);
+        if !sweep.is_next(user, open) {
+            sweep.held.push((question, gradient.to_vec()));
+            return;
+        }
+        self.deliver_in_sweep(question, gradient);
+        while let Some((question, answer)) =
+            self.state.sweep.as_mut().and_then(|sweep| sweep.release(&self.state.questions.open))
+        {
+            self.deliver_in_sweep(question, &answer);
+        }
+    }
+
+    /// Uses an answer of the sweep under way, whose turn it is.
+    fn deliver_in_sweep(&mut self, mut question: Question, gradient: &[f64]) {
+        let open = &self.state.questions.open;
+        let last = self.state.sweep.as_ref().is_none_or(|sweep| sweep.is_over(open));
+        if last {
+            self.state.sweep = None;
+        }
+        question.purpose = Purpose::Sweep { last };
+        self.deliver(&question, gradient);
+    }
+
+    /// Uses an answer.
+    fn deliver(&mut self, question: &Question, gradient: &[f64]) {
+        let Question { chosen, purpose, point, progress, .. } = question;
+        let for_update = match purpose {
+            _ if self.state.stop.is_some() => false,
+            Purpose::Sweep { .. } => self.parts.wants() == Wants::Everybody,
+            Purpose::Earlier => false,
+            Purpose::Step | Purpose::Elsewhere => true,
+        };
+        let moved = self.use_answer(chosen, *purpose, point, gradient, for_update.then_some(*progress));
+        // The question to the same user at the current point follows one at another.
+        self.state.follow_up = (*purpose == Purpose::Elsewhere).then_some(*chosen);
         if self.state.stop.is_none() {
             self.state.stop = self.reason_to_stop(moved);
         }
     }
 
-    /// Lets the parts use an answer; returns whether the point has moved.
+    /// Lets the parts use an answer, the update too where it says when it was asked for; returns whether the point has moved.
     fn use_answer(
         &mut self,
         chosen: &Chosen,
         purpose: Purpose,
         point: &[f64],
         gradient: &[f64],
-        for_update: bool,
+        for_update: Option<Progress>,
     ) -> bool {
         let state = &mut self.state;
         let (user, needs) = (chosen.user, self.parts.facts().needs);
-        state.answers.push(fingerprint(gradient));
         let mut reply = Reply { user, point, gradient, purpose, loss: None, hessian: None };
         if let Some(problem) = self.sight.problem() {
             reply.loss = needs.losses.then(|| problem.user_value(user, point));
@@ -330,11 +539,14 @@ impl<'s> Session<'s> {
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);
-        let size = state.schedule.at(state.steps);
-        let taken = Taken { reply, weight: chosen.weight, size, smoothness: state.smoothness.as_ref(), for_update };
+        let size = state.schedule.at(state.progress.steps);
+        let size = for_update.map_or(size, |asked| state.progress.delayed(asked, size));
+        let (smoothness, for_update) = (state.smoothness.as_ref(), for_update.is_some());
+        let taken = Taken { reply, weight: chosen.weight, size, smoothness, for_update };
         let moved = self.parts.take(&taken, &mut state.random, next_point);
         if moved {
-            state.steps += 1;
+            state.progress.steps += 1;
+            state.progress.travelled += size;
             if state.stop_rules.diverged(next_point) {
                 self.stop_as_diverged();
             } else {
@@ -346,7 +558,7 @@ impl<'s> Session<'s> {
 
     /// For whoever knows that answers are past what numbers can hold.
     pub(crate) fn stop_as_diverged(&mut self) {
-        self.state.stop = Some(StopReason::Diverged { steps: self.state.steps });
+        self.state.stop = Some(StopReason::Diverged { steps: self.state.progress.steps });
     }
 
     /// Raises the budget by that many queries: a run that had spent it goes on.
@@ -393,12 +605,12 @@ impl<'s> Session<'s> {
 
     /// Steps taken so far: moves of the point. Start-up queries and snapshots that leave it where it is are not steps.
     pub fn steps(&self) -> u64 {
-        self.state.steps
+        self.state.progress.steps
     }
 
     /// The step size `α_t` of the coming step.
     pub fn step_size(&self) -> f64 {
-        self.state.schedule.at(self.state.steps)
+        self.state.schedule.at(self.state.progress.steps)
     }
 
     /// The theorem that bounds the step size of this method, where there is one.
@@ -440,10 +652,6 @@ impl State {
     fn users(&self) -> usize {
         self.meter.billed_per_user().len()
     }
-
-    fn open_ticket(&self) -> Ticket {
-        Ticket(self.answers.len() as u64)
-    }
 }
 
 /// Tells one answer from another; the two zeros count as the same number.
@@ -469,7 +677,7 @@ fn fingerprint(gradient: &[f64]) -> u64 {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum TellError {
-    #[error("no question with ticket {ticket} is open: tell answers to the question that `ask` returned last")]
+    #[error("no question has the ticket {ticket}: tell answers with the tickets that `ask` returned")]
     UnknownTicket { ticket: Ticket },
     #[error(
         "the question with ticket {ticket} already has another answer: an answer cannot be changed once it is used"

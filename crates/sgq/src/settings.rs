@@ -37,6 +37,7 @@ pub struct Settings {
     pub divergence_limit: f64,
     pub seed: u64,
     pub storage: Storage,
+    pub open: usize,
 }
 
 impl Settings {
@@ -56,6 +57,7 @@ impl Settings {
             divergence_limit: 1e9,
             seed: 0,
             storage: Storage::default(),
+            open: 1,
         }
     }
 
@@ -139,6 +141,13 @@ impl Settings {
         self
     }
 
+    /// How many questions may be out at once; by default 1. Answers may then come in any order, and each is used as what it is:
+    /// a gradient at the point where it was asked for.
+    pub fn open(mut self, questions: usize) -> Self {
+        self.open = questions;
+        self
+    }
+
     /// The users' smoothness, checked; `None` where it is not known.
     pub(crate) fn known_smoothness(&self) -> Result<Option<Smoothness>, SmoothnessError> {
         let checked =
@@ -160,6 +169,8 @@ pub enum SettingsError {
     EmptyStart,
     #[error("coordinate {coordinate} of the starting point is {value}: it must be finite")]
     Start { coordinate: usize, value: f64 },
+    #[error("0 questions may be open: at least one must be")]
+    NoneOpen,
     #[error("{found} costs were given for {users} users: give one for each")]
     CostsLength { users: usize, found: usize },
     #[error("a query to user {user} costs {value}: it must be positive and finite")]

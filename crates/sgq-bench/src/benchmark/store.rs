@@ -93,7 +93,7 @@ fn key_of(cell: &Cell<'_>) -> Key {
     for text in [
         &*problem.name,
         &cell.method.name,
-        &format!("{:?} {} {:?}", experiment.tuning, cell.method.method, cell.method.tuned),
+        &format!("{:?} {} {:?} {}", experiment.tuning, cell.method.method, cell.method.tuned, cell.method.open),
     ] {
         hash.add_text(text.as_bytes());
     }

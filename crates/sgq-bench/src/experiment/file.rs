@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sgq::{
-    Method, SettingError, SettingsError, StepSize,
+    Method, Need, SettingError, SettingsError, StepSize,
     method::ComposeError,
     problem::{DenseQuadratic, ProblemError, Quadratic},
     setting::Value,
@@ -14,8 +14,8 @@ use toml::de::{DeTable, DeValue};
 use crate::output::file_name;
 
 use super::{
-    Experiment, FileError, MAX_BUDGET, MAX_TRIALS, NamedMethod, NamedProblem, TunedSetting, TunedValue, Tuning, data,
-    open,
+    Experiment, FileError, MAX_BUDGET, MAX_OPEN, MAX_TRIALS, NamedMethod, NamedProblem, TunedSetting, TunedValue,
+    Tuning, data, open,
     section::{Section, Source, number, numbers, suggestion, whole},
 };
 
@@ -372,7 +372,7 @@ fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
 
 fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
     check_name(section)?;
-    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size", "tune"];
+    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size", "tune", "open"];
     let base = section.text("method")?;
     let belief = section.text("belief")?;
     let choice = section.text("choice")?;
@@ -420,7 +420,8 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
         false => StepSize::Constant(1.0),
     };
     let tuned = read_tuned(section, &method)?;
-    Ok(NamedMethod { method: method.named(&*name), name, step_size, tuned })
+    let open = limited(section, "open", MAX_OPEN)?.unwrap_or(1) as usize;
+    Ok(NamedMethod { method: method.named(&*name), name, step_size, tuned, open })
 }
 
 /// `tune = { setting = [values] }`.
@@ -485,6 +486,7 @@ fn blame_method(root: &Section<'_>, section: &Section<'_>, problem: &NamedProble
     let key = match &error {
         SettingsError::Setting(error) => error.setting().unwrap_or("method"),
         SettingsError::StepSize(_) => "step_size",
+        SettingsError::Unmet { need: Need::OneAtATime, .. } => "open",
         _ => "method",
     };
     if key == "step_size" && section.value(key).is_none() {

@@ -49,7 +49,7 @@ impl Choice<LastGradient> for Projection {
         };
         let spread = if most > least { most - least } else { 1.0 };
         let scores = (0..scene.users).map(|user| (projections[user] - least) / spread + bound(user));
-        Ok(Chosen::user(kernel::argmax(scores).ok_or(ChoiceError::NoScore)?))
+        Ok(Chosen::user(scene.best_free(scores)?))
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
@@ -69,7 +69,10 @@ impl Choice<LastGradient> for Projection {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Balanced {
     order: Vec<usize>,
-    next: usize,
+    /// Who has answered in this epoch, and how many they are.
+    answered: Vec<bool>,
+    answers: usize,
+    shuffled: bool,
     plus: Vec<usize>,
     minus: Vec<usize>,
     signed_sum: Vec<f64>,
@@ -87,15 +90,18 @@ impl Balanced {
 
 impl<B: Belief> Choice<B> for Balanced {
     fn begin(&mut self, users: usize) -> Result<(), SettingError> {
-        *self = Self { order: (0..users).collect(), ..Self::default() };
+        *self = Self { order: (0..users).collect(), answered: vec![false; users], ..Self::default() };
         Ok(())
     }
 
-    fn choose(&mut self, _scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        if self.sum.is_empty() {
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        if !self.shuffled {
             random.shuffle(&mut self.order);
+            self.shuffled = true;
         }
-        Ok(Chosen::user(self.order[self.next]))
+        // An epoch ends with its last answer: the next order is not known before.
+        let next = self.order.iter().find(|user| !self.answered[**user] && scene.is_free(**user));
+        next.map(|user| Chosen::user(*user)).ok_or(ChoiceError::AnswersFirst)
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
@@ -113,12 +119,13 @@ impl<B: Belief> Choice<B> for Balanced {
         kernel::add_scaled(&mut self.signed_sum, sign, &centered);
         if sign > 0.0 { &mut self.plus } else { &mut self.minus }.push(reply.user);
         kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
-        self.next += 1;
-        if self.next == self.order.len() {
+        self.answers += usize::from(!std::mem::replace(&mut self.answered[reply.user], true));
+        if self.answers == self.order.len() {
             self.order.clear();
             self.order.append(&mut self.plus);
             self.order.extend(self.minus.drain(..).rev());
-            self.next = 0;
+            self.answers = 0;
+            self.answered.fill(false);
             let users = self.order.len() as f64;
             self.mean = self.sum.iter().map(|sum| sum / users).collect();
             self.sum.fill(0.0);

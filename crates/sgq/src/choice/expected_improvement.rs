@@ -76,8 +76,7 @@ impl<B: Belief> Choice<B> for OracleEi {
                 false => expected_improvement(scene.step_size, smoothness, inner_product, norm),
             }
         });
-        let user = kernel::argmax(scores).ok_or(ChoiceError::NoScore)?;
-        Ok(Chosen::user(user))
+        Ok(Chosen::user(scene.best_free(scores)?))
     }
 }
 
@@ -263,8 +262,13 @@ impl Choice<LastGradient> for SurrogateEi {
         let belief = scene.belief;
         if belief.unasked() > 0 {
             let again = scene.own_step && belief.learned().is_some();
-            let user = again.then(|| asked_elsewhere(belief, scene.point)).flatten();
-            return Ok(Chosen::user(user.unwrap_or_else(|| unasked(belief, random))));
+            let elsewhere = again.then(|| asked_elsewhere(scene)).flatten();
+            let first = |random: &mut Random| unasked(scene, random);
+            return match elsewhere.or_else(|| first(random)) {
+                Some(user) => Ok(Chosen::user(user)),
+                // Those who were not asked are out, or away: others may be asked again, at random.
+                None => Ok(Chosen { explored: Some(true), ..Chosen::user(scene.any_free(random)?) }),
+            };
         }
         let mut believed = std::mem::take(&mut self.room.believed);
         let chosen = self.choose_by_score(scene, random, &mut believed);
@@ -288,7 +292,7 @@ impl SurrogateEi {
             Some(learned) => {
                 let Some(mean) = learned.mean() else {
                     // Without any curvature no score means anything.
-                    return Ok(Chosen { explored: Some(true), ..Chosen::user(random.index(scene.users)) });
+                    return Ok(Chosen { explored: Some(true), ..Chosen::user(scene.any_free(random)?) });
                 };
                 learned.believed(mean, believed);
                 let own = scene.smoothness.and_then(Smoothness::objective).filter(|_| self.sharp);
@@ -307,6 +311,18 @@ impl SurrogateEi {
                 mean_norm: kernel::norm(belief.mean()),
             },
         };
+        if !scene.all_free() {
+            // The search by bounds is for one question at a time.
+            *self.lazy = Lazy::default();
+            let user = match explored {
+                true => scene.any_free(random)?,
+                false => {
+                    self.scan(&situation)?;
+                    scene.best_free(self.room.scores.iter().copied())?
+                }
+            };
+            return Ok(Chosen { explored: Some(explored), ..Chosen::user(user) });
+        }
         self.lazy.catch_up(&situation);
         let user = if explored { random.index(scene.users) } else { self.best(&situation)? };
         self.lazy.will_ask(&situation, user);
@@ -315,17 +331,21 @@ impl SurrogateEi {
 }
 
 /// One of those who have not been asked, each as likely as the others: step by step a random order of all.
-fn unasked(belief: &LastGradient, random: &mut Random) -> usize {
-    let place = random.index(belief.unasked());
-    (0..belief.users()).filter(|user| !belief.is_asked(*user)).nth(place).unwrap_or(0)
+fn unasked(scene: &Scene<'_, LastGradient>, random: &mut Random) -> Option<usize> {
+    let unasked = || scene.free().filter(|user| !scene.belief.is_asked(*user));
+    let count = if scene.all_free() { scene.belief.unasked() } else { unasked().count() };
+    if count == 0 { None } else { unasked().nth(random.index(count)) }
 }
 
 /// The user who was asked farthest from the point, if there are more first answers than others, and it is not the point itself.
-fn asked_elsewhere(belief: &LastGradient, point: &[f64]) -> Option<usize> {
+fn asked_elsewhere(scene: &Scene<'_, LastGradient>) -> Option<usize> {
+    let (belief, point) = (scene.belief, scene.point);
     let asked = belief.users() - belief.unasked();
     if belief.answers() >= 2 * asked as u64 {
         return None;
     }
-    let distance = |user| if belief.is_asked(user) { kernel::distance(belief.point(user), point) } else { 0.0 };
+    let distance = |user| {
+        if belief.is_asked(user) && scene.is_free(user) { kernel::distance(belief.point(user), point) } else { 0.0 }
+    };
     kernel::argmax((0..belief.users()).map(distance)).filter(|user| distance(*user) > 0.0)
 }

@@ -37,11 +37,13 @@ impl Informative {
     }
 
     /// The next who was not asked.
-    fn unasked(&mut self, belief: &Model) -> Option<usize> {
+    fn unasked(&mut self, scene: &Scene<'_, Model>) -> Option<usize> {
+        let belief = scene.belief;
         while self.order.get(self.passed).is_some_and(|user| belief.is_asked(*user)) {
             self.passed += 1;
         }
-        self.order.get(self.passed).copied()
+        let left = self.order.get(self.passed..)?.iter().copied();
+        left.into_iter().find(|user| !belief.is_asked(*user) && scene.is_free(*user))
     }
 }
 
@@ -51,6 +53,7 @@ fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>
     let mut scores: Vec<(u64, f64, usize)> = scene
         .belief
         .asked()
+        .filter(|user| scene.is_free(*user))
         .filter_map(|user| score(user).map(|(score, when)| (when, score / scene.cost(user), user)))
         .collect();
     let middle = scores.len().checked_sub(1)? / 2;
@@ -73,15 +76,15 @@ impl Choice<Model> for Informative {
             self.shuffle(scene, random);
         }
         // The update has gone a little way down this user's gradient.
-        if let Some((user, _)) = belief.lacks_curvature_of() {
+        if let Some((user, _)) = belief.lacks_curvature_of().filter(|(user, _)| scene.is_free(*user)) {
             return Ok(Chosen::user(user));
         }
         // Where it was too far for this user, it is to say how far it is not.
-        if let Some(user) = belief.set_aside_last() {
+        if let Some(user) = belief.set_aside_last().filter(|user| scene.is_free(*user)) {
             return Ok(Chosen::user(user));
         }
         let size_squared = |user: usize| belief.size(user) * belief.size(user);
-        if let Some(unasked) = self.unasked(belief) {
+        if let Some(unasked) = self.unasked(scene) {
             let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
             let enough = FRUGAL.reask_gain_ratio * size_squared(unasked) / scene.cost(unasked);
             let asked = belief.asked().len();
@@ -99,8 +102,13 @@ impl Choice<Model> for Informative {
         }
         if belief.has_failed() {
             // The proof is for users at random.
-            return Ok(Chosen::user(random.index(scene.users)));
+            return Ok(Chosen::user(scene.any_free(random)?));
         }
-        farthest(scene).map(|(_, user)| Chosen::user(user)).ok_or(ChoiceError::NoScore)
+        match farthest(scene) {
+            Some((_, user)) => Ok(Chosen::user(user)),
+            None if scene.all_free() => Err(ChoiceError::NoScore),
+            // Who can be asked was never asked, or nobody can be.
+            None => Ok(Chosen::user(scene.any_free(random)?)),
+        }
     }
 }

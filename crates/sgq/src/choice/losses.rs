@@ -42,16 +42,17 @@ impl<B: Belief> Choice<B> for PowerOfChoice {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        // The first few of a shuffle are a sample without replacement.
+        // The first few of a shuffle are a sample without replacement; those who cannot be asked are not polled.
         let count = self.candidates.unwrap_or(1);
         for place in 0..count {
             let other = place + random.index(scene.users - place);
             self.order.swap(place, other);
         }
-        let candidates = &self.order[..count];
+        let free: Vec<usize> = self.order[..count].iter().copied().filter(|user| scene.is_free(*user)).collect();
+        let candidates = if free.is_empty() { vec![scene.any_free(random)?] } else { free };
         let losses: Vec<f64> = candidates.iter().map(|user| scene.loss(*user)).collect::<Result<_, _>>()?;
         let best = kernel::argmax(losses.into_iter()).ok_or(ChoiceError::NoScore)?;
-        Ok(Chosen { polled: count as u64, ..Chosen::user(candidates[best]) })
+        Ok(Chosen { polled: candidates.len() as u64, ..Chosen::user(candidates[best]) })
     }
 }
 
@@ -92,12 +93,16 @@ impl<B: Belief> Choice<B> for Oort {
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let explore = (0.9 * 0.98f64.powf(self.rounds as f64)).max(0.2);
-        let unseen: Vec<usize> = (0..scene.users).filter(|user| self.seen[*user].is_none()).collect();
-        let explored = !unseen.is_empty() && (unseen.len() == scene.users || random.unit() < explore);
+        let unseen: Vec<usize> = scene.free().filter(|user| self.seen[*user].is_none()).collect();
+        let explored = !unseen.is_empty() && (unseen.len() == scene.count_free() || random.unit() < explore);
         let user = if explored {
             unseen[random.index(unseen.len())]
         } else {
-            let utilities: Vec<f64> = (0..scene.users).map(|user| self.utility(user).unwrap_or(0.0)).collect();
+            let utility = |user: usize| match scene.is_free(user) {
+                true => self.utility(user).unwrap_or(0.0),
+                false => f64::NEG_INFINITY,
+            };
+            let utilities: Vec<f64> = (0..scene.users).map(utility).collect();
             let best = utilities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let good = |utility: f64| if utility >= 0.95 * best { utility.max(f64::MIN_POSITIVE) } else { 0.0 };
             let total: f64 = utilities.iter().map(|utility| good(*utility)).sum();

@@ -15,7 +15,7 @@ impl<B: Belief> Choice<B> for Uniform {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        Ok(Chosen::user(random.index(scene.users)))
+        Ok(Chosen::user(scene.any_free(random)?))
     }
 }
 
@@ -40,11 +40,24 @@ impl<B: Belief> Choice<B> for Shuffled {
         Ok(())
     }
 
-    fn choose(&mut self, _scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         if self.next == self.order.len() {
             random.shuffle(&mut self.order);
             self.next = 0;
         }
+        // Whoever cannot be asked now comes later in the round; where that is all of the rest, first in the next one.
+        let free = |choice: &Self| (choice.next..choice.order.len()).find(|place| scene.is_free(choice.order[*place]));
+        let place = match free(self) {
+            Some(place) => place,
+            None => {
+                self.order.rotate_left(self.next);
+                let rest = self.order.len() - self.next;
+                random.shuffle(&mut self.order[rest..]);
+                self.next = 0;
+                free(self).ok_or(ChoiceError::AnswersFirst)?
+            }
+        };
+        self.order[self.next..=place].rotate_right(1);
         let user = self.order[self.next];
         self.next += 1;
         Ok(Chosen::user(user))
@@ -73,8 +86,11 @@ impl<B: Belief> Choice<B> for Sequence {
         }
     }
 
-    fn choose(&mut self, _scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+    fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let user = *self.users.get(self.next).ok_or(ChoiceError::SequenceEnded { length: self.users.len() })?;
+        if !scene.is_free(user) {
+            return Err(ChoiceError::AnswersFirst);
+        }
         self.next += 1;
         Ok(Chosen::user(user))
     }
@@ -99,7 +115,8 @@ impl<B: Belief> Choice<B> for Cyclic {
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
-        let user = self.next;
+        let in_turn = (0..scene.users).map(|ahead| (self.next + ahead) % scene.users);
+        let user = in_turn.into_iter().find(|user| scene.is_free(*user)).ok_or(ChoiceError::AnswersFirst)?;
         self.next = (user + 1) % scene.users;
         Ok(Chosen::user(user))
     }

@@ -22,10 +22,15 @@ impl<B: Belief> Choice<B> for BySmoothness {
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let smoothness = scene.smoothness()?;
         // An affine user, whose L_i is 0, must be asked too: as often as an average one.
-        let share = |each: &f64| if *each > 0.0 { *each } else { smoothness.mean() };
-        let total: f64 = smoothness.each().iter().map(share).sum();
-        let user = draw(smoothness.each().iter().map(share), total, random);
-        let weight = total / (scene.users as f64 * share(&smoothness.each()[user]));
+        let share = |(user, each): (usize, &f64)| match *each {
+            _ if !scene.is_free(user) => 0.0,
+            each if each > 0.0 => each,
+            _ => smoothness.mean(),
+        };
+        let shares = || smoothness.each().iter().enumerate().map(share);
+        let total: f64 = shares().sum();
+        let user = draw(shares(), total, random);
+        let weight = total / (scene.count_free() as f64 * share((user, &smoothness.each()[user])));
         Ok(Chosen { weight, ..Chosen::user(user) })
     }
 }
@@ -41,14 +46,14 @@ pub struct ByNorm {
     /// Whether norms are divided by the root of what a query costs.
     cost_aware: bool,
     norms: Vec<f64>,
-    /// Of the last choice.
-    probability: f64,
+    /// With which each user was last chosen.
+    probabilities: Vec<f64>,
 }
 
 impl ByNorm {
     /// The authors have a mixture of ½.
     pub fn new(mixture: f64) -> Self {
-        Self { mixture, cost_aware: false, norms: Vec::new(), probability: 1.0 }
+        Self { mixture, cost_aware: false, norms: Vec::new(), probabilities: Vec::new() }
     }
 
     /// Weighs what queries cost, as HeteRSGD does (Chen et al. 2023): in proportion to `‖∇f_i‖ / √cost_i`, which makes the
@@ -70,12 +75,14 @@ impl<B: Belief> Choice<B> for ByNorm {
 
     fn begin(&mut self, users: usize) -> Result<(), SettingError> {
         self.norms = vec![0.0; users];
+        self.probabilities = vec![1.0; users];
         Ok(())
     }
 
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        let uniform = 1.0 / scene.users as f64;
+        let uniform = 1.0 / scene.count_free() as f64;
         let share = |user: usize| match self.cost_aware {
+            _ if !scene.is_free(user) => 0.0,
             true => self.norms[user] / scene.cost(user).sqrt(),
             false => self.norms[user],
         };
@@ -84,18 +91,19 @@ impl<B: Belief> Choice<B> for ByNorm {
         let at_random = random.unit() < self.mixture;
         let known = total > 0.0 && total.is_finite();
         let user = match at_random || !known {
-            true => random.index(scene.users),
+            true => scene.any_free(random)?,
             false => draw(shares.iter().copied(), total, random),
         };
-        self.probability = match known {
+        let probability = match known {
             true => (1.0 - self.mixture) * shares[user] / total + self.mixture * uniform,
             false => uniform,
         };
-        Ok(Chosen { weight: uniform / self.probability, ..Chosen::user(user) })
+        self.probabilities[user] = probability;
+        Ok(Chosen { weight: uniform / probability, ..Chosen::user(user) })
     }
 
     fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
-        let keep = self.mixture / (self.norms.len() as f64 * self.probability);
+        let keep = self.mixture / (self.norms.len() as f64 * self.probabilities[reply.user]);
         if reply.purpose != Purpose::Step || random.unit() < keep {
             self.norms[reply.user] = kernel::norm(reply.gradient);
         }

@@ -45,6 +45,7 @@ pub(crate) struct Scenery<'a> {
     pub step_size: f64,
     pub smoothness: Option<&'a Smoothness>,
     pub costs: &'a [f64],
+    pub busy: &'a [bool],
     pub all_gradients: Option<&'a [f64]>,
     pub problem: Option<&'a dyn Problem>,
 }
@@ -131,10 +132,11 @@ impl<B: Belief + Clone> Parts for Triple<B> {
     }
 
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        let Scenery { users, point, step_size, smoothness, costs, all_gradients, problem } = *scenery;
+        let Scenery { users, point, step_size, smoothness, costs, busy, all_gradients, problem } = *scenery;
         let own_step = self.update.has_own_step();
         let belief = &self.belief;
-        let scene = Scene { users, point, step_size, own_step, belief, smoothness, costs, all_gradients, problem };
+        let scene =
+            Scene { users, point, step_size, own_step, belief, smoothness, costs, busy, all_gradients, problem };
         self.choice.choose(&scene, random)
     }
 

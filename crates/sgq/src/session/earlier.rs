@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Session, Sight, TellError};
+use super::{Session, Sight, TellError, fingerprint, questions::Sweep};
 use crate::{ChoiceError, Chosen, Method, Settings, SettingsError, StopReason, choice::Purpose, update::Wants};
 
 /// One answer that was paid for.
@@ -55,8 +55,8 @@ impl<'s> Session<'s> {
                 session.take_over(answer).map_err(|error| error.at(index))?;
             }
             session.state.sweep = match session.parts.wants() {
-                Wants::Everybody => Some(0),
-                _ if session.parts.belief().wants_first_sweep() => session.next_of_sweep(0),
+                Wants::Everybody => Some(Sweep::from(0)),
+                _ if session.parts.belief().wants_first_sweep() => session.next_of_sweep(0).map(Sweep::from),
                 _ => None,
             };
         }
@@ -72,19 +72,23 @@ impl<'s> Session<'s> {
             let at = |error: Refused| error.at(index);
             // Whatever would have stopped it by now did not stop the run that paid for this answer.
             self.state.stop = self.state.stop.filter(|stop| matches!(stop, StopReason::Diverged { .. }));
-            let Some(query) = self.ask().map_err(|error| at(error.into()))? else {
+            if self.state.stop.is_some() {
+                return Ok(index);
+            }
+            let Some(query) = self.put_question().map_err(|error| at(error.into()))? else {
                 return Ok(index);
             };
             let same_bits = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits();
             let same_point =
                 answer.point.len() == query.point.len() && answer.point.iter().zip(&*query.point).all(same_bits);
-            let Some(pending) = self.state.pending.filter(|_| answer.user == query.user && same_point) else {
+            if answer.user != query.user || !same_point {
                 return Ok(index);
-            };
-            let checked = self.check(answer.user, &query.point, pending.purpose, &answer.gradient);
+            }
+            let purpose = self.state.questions.with_ticket(query.ticket).map_or(Purpose::Step, |it| it.purpose);
+            let checked = self.check(answer.user, &query.point, purpose, &answer.gradient);
             checked.map_err(|error| at(error.into()))?;
             self.state.meter.take_over();
-            self.take(pending, &answer.gradient);
+            self.take(query.ticket, &answer.gradient);
         }
         Ok(answers.len())
     }
@@ -102,7 +106,7 @@ impl<'s> Session<'s> {
         self.check(*user, point, Purpose::Earlier, gradient)?;
         self.state.meter.take_over();
         // Where it diverged on the way does not matter, if it came back: a method may take over because of that.
-        (self.state.pending, self.state.stop) = (None, None);
+        (self.state.follow_up, self.state.stop) = (None, None);
         let within = !self.state.stop_rules.diverged(point);
         if within {
             self.state.point = point.as_slice().into();
@@ -111,6 +115,8 @@ impl<'s> Session<'s> {
         let complete =
             |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
         let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);
+        let for_update = for_update.then_some(self.state.progress);
+        self.state.questions.note_unasked(fingerprint(gradient));
         self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
         Ok(())
     }

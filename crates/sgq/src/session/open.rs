@@ -1,6 +1,9 @@
 //! Building a session: everything that can be wrong is found here, before anybody is asked anything.
 
-use super::{Session, Sight, State, StopRules};
+use super::{
+    Session, Sight, State, StopRules,
+    questions::{Absence, Progress, Questions, Sweep},
+};
 use crate::{
     Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
     step_size::{Known, Schedule},
@@ -35,12 +38,18 @@ impl<'s> Session<'s> {
         if let Some(coordinate) = settings.start.iter().position(|x| !x.is_finite()) {
             return Err(SettingsError::Start { coordinate, value: settings.start[coordinate] });
         }
+        if settings.open == 0 {
+            return Err(SettingsError::NoneOpen);
+        }
         check_sight(&sight, users, dim)?;
         let (name, mut parts) = method.into_parts();
         parts.begin(users, dim)?;
         let facts = parts.facts();
         let needs = facts.needs;
         check_needs(&name, needs, &sight)?;
+        if needs.one_at_a_time && settings.open > 1 {
+            return Err(SettingsError::Unmet { method: name, need: Need::OneAtATime });
+        }
         let unmet = |need| Err(SettingsError::Unmet { method: name.clone(), need });
         let smoothness = settings.known_smoothness()?;
         if needs.smoothness && smoothness.is_none() && !(parts.belief().learns_smoothness() && needs.or_learned) {
@@ -85,10 +94,12 @@ impl<'s> Session<'s> {
             random: Random::new(settings.seed, "choice"),
             meter: Meter::new(users, costs),
             point: settings.start.into(),
-            steps: 0,
-            sweep: begins_with_sweep.then_some(0),
-            pending: None,
-            answers: Vec::new(),
+            progress: Progress::default(),
+            at_once: settings.open,
+            sweep: begins_with_sweep.then(|| Sweep::from(0)),
+            follow_up: None,
+            questions: Questions::default(),
+            absence: Absence::default(),
             stop: None,
         };
         let mut session = Self::from_parts(parts, state, sight);

@@ -30,6 +30,8 @@ pub enum StopReason {
         /// After how many steps.
         steps: u64,
     },
+    /// Nobody can be asked: users are away, or fail again and again.
+    NobodyAnswers,
 }
 
 impl fmt::Display for StopReason {
@@ -41,6 +43,7 @@ impl fmt::Display for StopReason {
                 write!(f, "the surrogate gradient is small ({norm:.3e})")
             }
             Self::Diverged { steps } => write!(f, "diverged after {steps} steps"),
+            Self::NobodyAnswers => f.write_str("nobody can be asked: users are away, or fail again and again"),
         }
     }
 }
@@ -87,6 +90,11 @@ impl StopRules {
     /// Without a budget there is nothing to raise.
     pub(super) fn extend(&mut self, queries: u64) {
         self.budget = self.budget.map(|budget| budget.saturating_add(queries));
+    }
+
+    /// Whether the budget allows one more question, with so many out.
+    pub(super) fn allows(&self, queries: u64, out: usize) -> bool {
+        self.budget.is_none_or(|budget| queries.saturating_add(out as u64) < budget)
     }
 
     pub(super) fn diverged(&self, point: &[f64]) -> bool {

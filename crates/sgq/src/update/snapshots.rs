@@ -82,7 +82,8 @@ impl<B: Belief> Update<B> for Loopless {
             return false;
         }
         reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
-        self.stale = random.unit() < self.probability.unwrap_or(1.0);
+        // Answers may still be out when a snapshot is due.
+        self.stale |= random.unit() < self.probability.unwrap_or(1.0);
         true
     }
 }
@@ -159,6 +160,10 @@ impl<B: Belief> Update<B> for Katyusha {
         Ok(())
     }
 
+    fn needs(&self) -> Needs {
+        Needs { one_at_a_time: true, ..Needs::none() }
+    }
+
     fn default_step(&self, known: &Known<'_>) -> DefaultStep {
         DefaultStep::new("1/(3 L_max)", 1.0 / (3.0 * known.smoothness.max()))
     }
@@ -223,6 +228,10 @@ impl<B: Belief> Update<B> for Recursive {
         self.users = users as f64;
         self.estimate = vec![0.0; dim];
         Ok(())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { one_at_a_time: true, ..Needs::none() }
     }
 
     fn wants(&self) -> Wants<'_> {

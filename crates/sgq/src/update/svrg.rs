@@ -51,7 +51,8 @@ impl<B: Belief> Update<B> for Svrg {
             return false;
         }
         reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
-        self.steps_left -= 1;
+        // Answers that were out when a round ended belong to it.
+        self.steps_left = self.steps_left.saturating_sub(1);
         true
     }
 }

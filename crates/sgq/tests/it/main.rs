@@ -12,6 +12,7 @@ mod frugal_reference;
 mod lazy;
 mod linear;
 mod naive;
+mod open;
 mod paper;
 mod practical;
 mod problems;

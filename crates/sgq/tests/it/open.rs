@@ -1,0 +1,229 @@
+//! Several questions at once, answers in any order, users who fail, go and come back.
+
+use sgq::{
+    Method, Need, Oracle, Problem, Query, Random, Session, Settings, SettingsError, Sight, StopReason, TellError,
+    method::{self, METHODS},
+    problem::DenseQuadratic,
+};
+
+use crate::random_problem::{random_quadratic, safe_settings};
+
+const USERS: usize = 9;
+const DIM: usize = 3;
+
+fn problem() -> (DenseQuadratic, Settings) {
+    let (problem, start) = random_quadratic(&mut Random::new(5, "open"), USERS, DIM);
+    let settings = safe_settings(&problem, start).seed(9);
+    (problem, settings)
+}
+
+fn gradient(problem: &dyn Oracle, query: &Query) -> Vec<f64> {
+    let mut gradient = vec![0.0; problem.dim()];
+    problem.gradient(query.user, &query.point, &mut gradient);
+    gradient
+}
+
+fn bits(numbers: &[f64]) -> Vec<u64> {
+    numbers.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Whether a method can have several questions out.
+fn takes_several(method: Method, settings: &Settings, problem: &DenseQuadratic) -> bool {
+    match Session::with_sight(method, settings.clone().open(2), Sight::Problem(problem)) {
+        Ok(_) => true,
+        Err(SettingsError::Unmet { need: Need::OneAtATime, .. }) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn methods_without_a_meaning_for_old_points_are_refused() {
+    let (problem, settings) = problem();
+    let refused: Vec<&str> = METHODS
+        .iter()
+        .filter(|entry| !takes_several(entry.method(), &settings, &problem))
+        .map(|entry| entry.name)
+        .collect();
+    assert_eq!(refused, ["katyusha", "sarah"]);
+    let none = Session::new(method::sgd(), Settings::new(vec![1.0], 2).step_size(0.1).open(0));
+    assert_eq!(none.unwrap_err(), SettingsError::NoneOpen);
+}
+
+/// Whatever happens in whichever order: the meter adds up, no user has two questions out, no question is lost.
+#[test]
+fn any_order_of_events_keeps_the_books() {
+    let (problem, settings) = problem();
+    for entry in METHODS {
+        if !takes_several(entry.method(), &settings, &problem) {
+            continue;
+        }
+        for seed in 0..4 {
+            let open = [2, 4, USERS, 20][seed as usize];
+            let settings = settings.clone().open(open).budget(60);
+            live_through(entry.method(), &settings, &problem, seed, 600);
+        }
+    }
+}
+
+/// A random life of one session.
+fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, seed: u64, events: usize) {
+    let mut random = Random::new(seed, "events");
+    let mut session = Session::with_sight(method.clone(), settings.clone(), Sight::Problem(problem)).unwrap();
+    let name = session.name().to_owned();
+    let (mut out, mut failed, mut told): (Vec<Query>, Vec<Query>, Vec<Query>) = Default::default();
+    let mut budget = settings.budget.unwrap();
+    for _ in 0..events {
+        match random.index(12) {
+            0..=3 => {
+                if let Some(query) = session.ask().unwrap() {
+                    assert!(out.iter().all(|other| other.user != query.user), "{name}: two questions to one user");
+                    assert!(!session.is_away(query.user), "{name}");
+                    out.push(query);
+                }
+            }
+            4..=6 if !out.is_empty() => {
+                let query = out.swap_remove(random.index(out.len()));
+                let answer = gradient(problem, &query);
+                assert!(matches!(session.tell(query.ticket, &answer[1..]), Err(TellError::Length { .. })), "{name}");
+                session.tell(query.ticket, &answer).unwrap();
+                told.push(query);
+            }
+            7 if !out.is_empty() => {
+                let query = out.swap_remove(random.index(out.len()));
+                session.fail(query.ticket).unwrap();
+                session.fail(query.ticket).unwrap();
+                failed.push(query);
+            }
+            8 if !failed.is_empty() => {
+                let query = failed.swap_remove(random.index(failed.len()));
+                session.tell(query.ticket, &gradient(problem, &query)).unwrap();
+                told.push(query);
+            }
+            8 if !told.is_empty() => {
+                let query = &told[random.index(told.len())];
+                session.tell(query.ticket, &gradient(problem, query)).unwrap();
+                assert!(matches!(session.fail(query.ticket), Err(TellError::AnsweredAlready { .. })), "{name}");
+            }
+            9 => session.away(random.index(USERS)).unwrap(),
+            10 => (0..USERS).for_each(|user| session.back(user).unwrap()),
+            11 => {
+                let bytes = session.snapshot().unwrap();
+                session = Session::restore(method.clone(), &bytes, Sight::Problem(problem)).unwrap();
+                assert_eq!(session.snapshot().unwrap(), bytes, "{name}");
+                if random.index(4) == 0 {
+                    session.extend(3);
+                    budget += 3;
+                }
+            }
+            _ => {}
+        }
+        assert_eq!(session.queries(), told.len() as u64, "{name}");
+        assert_eq!(session.queries(), session.meter().billed_per_user().iter().sum::<u64>(), "{name}");
+        // Late answers to failed questions may come on top.
+        assert!(session.queries() <= budget + failed.len() as u64 + 60, "{name}");
+        let mut pending: Vec<_> = session.pending().map(|query| query.ticket).collect();
+        let mut expected: Vec<_> = out.iter().map(|query| query.ticket).collect();
+        pending.sort();
+        expected.sort();
+        assert_eq!(pending, expected, "{name}");
+        assert!(out.len() <= settings.open, "{name}");
+        assert!(session.point().iter().all(|x| x.is_finite()), "{name}");
+    }
+}
+
+/// Everybody is asked at once in a sweep, and the order of the answers changes no bit.
+#[test]
+fn answers_of_a_sweep_may_come_in_any_order() {
+    let (problem, settings) = problem();
+    for method in
+        [method::gd(), method::l_bfgs(), method::saga(), method::sgq(0.3), method::svrg(Some(3)), method::iqn()]
+    {
+        let sight = || Sight::Problem(&problem);
+        let mut in_turn = Session::with_sight(method.clone(), settings.clone(), sight()).unwrap();
+        let mut at_once = Session::with_sight(method.clone(), settings.clone().open(USERS), sight()).unwrap();
+        for _ in 0..USERS {
+            let query = in_turn.ask().unwrap().unwrap();
+            in_turn.tell(query.ticket, &gradient(&problem, &query)).unwrap();
+        }
+        let mut queries = at_once.ask_many(100).unwrap();
+        assert_eq!(queries.iter().map(|query| query.user).collect::<Vec<_>>(), (0..USERS).collect::<Vec<_>>());
+        Random::new(3, "order").shuffle(&mut queries);
+        // One of them fails at first, and is asked again.
+        let lost = queries.pop().unwrap();
+        at_once.fail(lost.ticket).unwrap();
+        for query in &queries {
+            at_once.tell(query.ticket, &gradient(&problem, query)).unwrap();
+        }
+        assert_eq!(at_once.queries(), USERS as u64 - 1);
+        let again = at_once.ask().unwrap().unwrap();
+        assert_eq!((again.user, &again.point), (lost.user, &lost.point), "{}", at_once.name());
+        at_once.tell(again.ticket, &gradient(&problem, &again)).unwrap();
+        assert_eq!(bits(at_once.point()), bits(in_turn.point()), "{}", at_once.name());
+        assert_eq!(at_once.ask().unwrap().map(|it| it.user), in_turn.ask().unwrap().map(|it| it.user));
+    }
+}
+
+/// With answers some questions old, methods still get to the optimum.
+#[test]
+fn old_answers_lead_to_the_optimum_too() {
+    let (problem, settings) = problem();
+    let start = problem.gap(&settings.start).unwrap();
+    for method in [method::frugal(), method::saga(), method::iag(), method::diag(), method::iqn(), method::svrg(None)] {
+        let settings = settings.clone().open(4);
+        let mut session = Session::with_sight(method, settings, Sight::Problem(&problem)).unwrap();
+        let mut out: Vec<Query> = Vec::new();
+        while session.queries() < 2_000 {
+            out.extend(session.ask_many(4).unwrap());
+            let query = out.remove(0);
+            session.tell(query.ticket, &gradient(&problem, &query)).unwrap();
+        }
+        let gap = problem.gap(session.point()).unwrap();
+        assert!(gap < 1e-6 * start, "{}: {gap:e} of {start:e}", session.name());
+    }
+}
+
+#[test]
+fn who_fails_is_backed_off_and_nobody_spins() {
+    let mut session =
+        Session::new(method::shuffled_sgd(), Settings::new(vec![5.0], 3).step_size(0.1).budget(500)).unwrap();
+    let (mut asked, mut answered) = ([0; 3], 0);
+    while answered < 200 {
+        let query = session.ask().unwrap().unwrap();
+        asked[query.user] += 1;
+        if query.user == 1 {
+            session.fail(query.ticket).unwrap();
+        } else {
+            session.tell(query.ticket, &[query.point[0] - query.user as f64]).unwrap();
+            answered += 1;
+        }
+    }
+    assert!(asked[1] >= 4 && asked[1] <= 20, "{asked:?}");
+    // Once the others are away, it is asked a few times more, and then nobody.
+    session.away(0).unwrap();
+    session.away(2).unwrap();
+    let mut more = 0;
+    while let Some(query) = session.ask().unwrap() {
+        assert_eq!(query.user, 1);
+        session.fail(query.ticket).unwrap();
+        more += 1;
+        assert!(more < 50);
+    }
+    assert_eq!(session.stop_reason(), Some(StopReason::NobodyAnswers));
+    assert!(session.away(3).is_err() && session.back(3).is_err());
+    session.back(2).unwrap();
+    assert_eq!(session.ask().unwrap().unwrap().user, 2);
+}
+
+/// The budget counts what is out.
+#[test]
+fn no_more_is_asked_than_the_budget_allows() {
+    let settings = Settings::new(vec![5.0], 6).step_size(0.1).budget(3).open(5);
+    let mut session = Session::new(method::sgd(), settings).unwrap();
+    let queries = session.ask_many(5).unwrap();
+    assert_eq!((queries.len(), session.pending().len()), (3, 3));
+    assert_eq!((session.ask().unwrap(), session.stop_reason()), (None, None));
+    for query in &queries {
+        session.tell(query.ticket, &[1.0]).unwrap();
+    }
+    assert_eq!(session.stop_reason(), Some(StopReason::Budget { queries: 3 }));
+}
