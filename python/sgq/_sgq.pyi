@@ -166,9 +166,10 @@ class Session:
     row a user), and a folder for a file to keep them in.
     answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
     They are taken in without being billed; the budget is for what is asked from here on.
+    open: how many questions may be out at once. Answers may then come in any order.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Iterable[tuple[int, ArrayLike, ArrayLike]] | None = None, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Iterable[tuple[int, ArrayLike, ArrayLike]] | None = None, open: SupportsIndex = 1, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
@@ -177,8 +178,20 @@ class Session:
     def __repr__(self, /) -> str: ...
     def ask(self, /) -> Query | None:
         """
-        Whom to ask next, and where; None once the run has stopped. Until the answer is told, asking again gives the same
-        question.
+        Whom to ask next, and where; None once the run has stopped, and while as many questions are out as may be. Where one may
+        be, asking again gives the same question until its answer is told.
+        """
+    def ask_many(self, /, most: SupportsIndex) -> list[Query]:
+        """
+        As many further questions as may be out, at most so many.
+        """
+    def away(self, /, user: SupportsIndex) -> None:
+        """
+        Says that a user cannot be asked until it is back.
+        """
+    def back(self, /, user: SupportsIndex) -> None:
+        """
+        Says that a user can be asked again, whatever was said of it before.
         """
     @property
     def cost(self, /) -> float:
@@ -199,6 +212,11 @@ class Session:
         """
         Raises the budget by that many queries: a run that had spent it goes on.
         """
+    def fail(self, /, ticket: Sequence[int] | Query) -> None:
+        """
+        Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
+        while, the later the more often it fails. An answer that comes all the same is welcome.
+        """
     @classmethod
     def from_state_dict(cls, /, state: State, problem: Problem | None = None) -> Session:
         """
@@ -218,6 +236,10 @@ class Session:
     def method(self, /) -> str:
         """
         The method's name.
+        """
+    def pending(self, /) -> list[Query]:
+        """
+        The questions that are out, in the order in which they were asked.
         """
     @property
     def point(self, /) -> NDArray[float64]:
@@ -262,17 +284,18 @@ class Session:
     @property
     def stop_reason(self, /) -> str | None:
         """
-        Why the run stopped, in a word: "budget", "surrogate gradient" or "diverged"; None while it goes on.
+        Why the run stopped, in a word: "budget", "target gap", "surrogate gradient", "diverged" or "nobody answers"; None while
+        it goes on.
         """
     @property
     def surrogate_gradient_norm(self, /) -> float | None:
         """
         The norm of the mean of everybody's last gradient, once there is one.
         """
-    def tell(self, /, ticket: Sequence[int], gradient: ArrayLike) -> None:
+    def tell(self, /, ticket: Sequence[int] | Query, gradient: ArrayLike) -> None:
         """
         Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
-        nothing is billed, and the question stays open.
+        nothing is billed, and the question stays open. The question itself will do in place of its ticket.
         """
 
 def methods() -> list[tuple[str, str, str, list[str]]]:
