@@ -461,6 +461,8 @@ impl<'s> Session<'s> {
         };
         let user = question.chosen.user;
         self.state.absence.answered(user);
+        // Somebody answers after all.
+        self.state.stop = self.state.stop.filter(|stop| *stop != StopReason::NobodyAnswers);
         if !question.purpose.is_sweep() {
             return self.deliver(&question, gradient);
         }

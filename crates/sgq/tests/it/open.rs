@@ -29,11 +29,9 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
 
 /// Whether a method can have several questions out.
 fn takes_several(method: Method, settings: &Settings, problem: &DenseQuadratic) -> bool {
-    match Session::with_sight(method, settings.clone().open(2), Sight::Problem(problem)) {
-        Ok(_) => true,
-        Err(SettingsError::Unmet { need: Need::OneAtATime, .. }) => false,
-        Err(other) => panic!("{other}"),
-    }
+    let refused = Session::with_sight(method, settings.clone().open(2), Sight::Problem(problem)).err();
+    assert!(matches!(refused, None | Some(SettingsError::Unmet { need: Need::OneAtATime, .. })), "{refused:?}");
+    refused.is_none()
 }
 
 #[test]
@@ -211,7 +209,17 @@ fn who_fails_is_backed_off_and_nobody_spins() {
     assert_eq!(session.stop_reason(), Some(StopReason::NobodyAnswers));
     assert!(session.away(3).is_err() && session.back(3).is_err());
     session.back(2).unwrap();
-    assert_eq!(session.ask().unwrap().unwrap().user, 2);
+    let query = session.ask().unwrap().unwrap();
+    assert_eq!(query.user, 2);
+    // A late answer shows that somebody is there, too.
+    session.away(2).unwrap();
+    session.fail(query.ticket).unwrap();
+    while let Some(lost) = session.ask().unwrap() {
+        session.fail(lost.ticket).unwrap();
+    }
+    assert_eq!(session.stop_reason(), Some(StopReason::NobodyAnswers));
+    session.tell(query.ticket, &[0.5]).unwrap();
+    assert_eq!(session.stop_reason(), None);
 }
 
 /// The budget counts what is out.
