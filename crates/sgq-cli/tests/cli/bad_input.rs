@@ -59,6 +59,12 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "x.toml:4: `warm_up` of `step_size`: expected a whole number of steps",
         ),
         ("= 0.015", "= { pieces = [[0, 0.1]], root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        ("p = 0.3", "open = 0", "x.toml:16: `open` of method \"A\": 0 is not between 1 and 1000000"),
+        (
+            "method = \"sgq\"\np = 0.3",
+            "method = \"katyusha\"\nopen = 2",
+            "x.toml:16: `open` of method \"A\": A needs every answer before it can ask the next question",
+        ),
         (
             "method = \"sgq\"\np = 0.3",
             "choice = \"shuffled\"\nupdate = \"heavy-ball\"\nmomentum = 1",
