@@ -93,6 +93,9 @@ pub(crate) struct Constants {
     pub least_way_kept: f64,
     pub most_way_kept: f64,
 
+    /// So many moves are remembered, for answers that come late.
+    pub moves_kept: usize,
+
     // § 9: the safeguard.
     /// Passes within which the model must halve the bound on the gradient.
     pub passes_to_halve: u64,
@@ -155,6 +158,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     fairly_long: 6.0,
     least_way_kept: 0.02,
     most_way_kept: 0.5,
+    moves_kept: 64,
     passes_to_halve: 8,
     saga_step: 3.0,
     reask_gain_ratio: 2.0,
