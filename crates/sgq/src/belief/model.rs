@@ -60,8 +60,10 @@ pub struct Model {
     verdict: Verdict,
     /// What the last move by the model set out from; empty before the first one.
     anchor: Vec<f64>,
-    /// Where the last moves by the model led, and what they set out from: answers may come late.
+    /// Where the last moves by the model led, and what they set out from: many, once an answer came late, and before that one.
     moves: VecDeque<(Vec<f64>, Vec<f64>)>,
+    /// Whether an answer came from an older point than the last move led to.
+    answers_come_late: bool,
     /// Whether the last answer was asked for after a move by the model.
     after_move: bool,
     /// Whether steps with a proof are taken in place of the model's.
@@ -178,6 +180,7 @@ impl Belief for Model {
             self.start = point.to_vec();
         }
         self.estimate = None;
+        self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
         let anchor = self.anchor_at(point);
         let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
         (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
@@ -335,7 +338,8 @@ impl Model {
     pub(crate) fn moved(&mut self, how: Move, to: &[f64]) {
         self.proven_steps = matches!(how, Move::Proven);
         if let Move::ByModel { anchor, followed } = how {
-            if self.moves.len() == FRUGAL.moves_kept {
+            let kept = if self.answers_come_late { FRUGAL.moves_kept } else { 1 };
+            while self.moves.len() >= kept {
                 self.moves.pop_front();
             }
             self.moves.push_back((to.to_vec(), anchor.clone()));
