@@ -210,7 +210,12 @@ impl<'s> Session<'s> {
 
     /// A further question, whatever the budget; `None` where an answer has to come first.
     fn put_question(&mut self) -> Result<Option<Query>, ChoiceError> {
-        let (chosen, purpose) = match self.next_question() {
+        let mut next = self.next_question();
+        // Where nothing is out, no event ends the wait of those who failed.
+        if next == Ok(None) && self.state.questions.open.is_empty() && self.state.absence.forgive() {
+            next = self.next_question();
+        }
+        let (chosen, purpose) = match next {
             Ok(Some(next)) => next,
             Ok(None) => {
                 if self.state.questions.open.is_empty() {
@@ -293,22 +298,14 @@ impl<'s> Session<'s> {
     }
 
     /// Whether each user cannot be asked now, because it is out, away or has just failed; empty where everybody can be.
-    fn busy(&mut self) -> Vec<bool> {
-        let state = &mut self.state;
+    fn busy(&self) -> Vec<bool> {
+        let state = &self.state;
         if state.questions.open.is_empty() && state.absence.is_empty() {
             return Vec::new();
         }
         let mut busy = vec![false; state.users()];
         let out = state.questions.open.iter().map(|question| question.chosen.user);
         out.chain(state.absence.cannot_be_asked()).for_each(|user| busy[user] = true);
-        if state.questions.open.is_empty()
-            && busy.iter().all(|busy| *busy)
-            && let Some(user) = state.absence.first_back()
-        {
-            // Nobody's answer can end the wait.
-            state.absence.forgive(user);
-            busy[user] = false;
-        }
         busy
     }
 
@@ -405,7 +402,7 @@ impl<'s> Session<'s> {
             sweep.again.push(user);
         }
         self.state.absence.failed(user);
-        if self.state.stop.is_none() && self.state.absence.nobody_answers(self.state.users()) {
+        if self.state.stop.is_none() && self.state.absence.nobody_answers() {
             self.state.stop = Some(StopReason::NobodyAnswers);
         }
         Ok(())

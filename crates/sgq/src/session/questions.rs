@@ -207,21 +207,16 @@ impl Absence {
         self.of.iter().filter(|(_, it)| it.away || it.until > self.events).map(|(user, _)| *user)
     }
 
-    /// Who waits the shortest, where nobody else can be asked: waiting ends nobody's wait then.
-    pub fn first_back(&self) -> Option<usize> {
-        let waiting = self.of.iter().filter(|(_, it)| !it.away && it.until > self.events);
-        waiting.min_by_key(|(user, it)| (it.until, **user)).map(|(user, _)| *user)
+    /// Lets those who failed be asked again at once, those who are away apart; returns whether somebody waited.
+    pub fn forgive(&mut self) -> bool {
+        let waiting = self.of.values_mut().filter(|absent| !absent.away && absent.until > self.events);
+        waiting.map(|absent| absent.until = 0).count() > 0
     }
 
-    pub fn forgive(&mut self, user: usize) {
-        if let Some(absent) = self.of.get_mut(&user) {
-            absent.until = 0;
-        }
-    }
-
-    pub fn nobody_answers(&self, users: usize) -> bool {
-        let away = self.of.values().filter(|absent| absent.away).count();
-        self.failures_in_a_row >= FAILURES_EACH * users.saturating_sub(away).max(1) as u64
+    /// Whether everybody who was asked since the last answer failed, again and again.
+    pub fn nobody_answers(&self) -> bool {
+        let failing = self.of.values().filter(|absent| absent.failures > 0).count() as u64;
+        self.failures_in_a_row >= FAILURES_EACH * failing.max(1)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -222,6 +222,27 @@ fn who_fails_is_backed_off_and_nobody_spins() {
     assert_eq!(session.stop_reason(), None);
 }
 
+/// The last user of a sweep, or of a round, fails: it is asked again a few times, though no event ends its wait.
+#[test]
+fn the_last_one_is_asked_again() {
+    for method in [method::saga(), method::grab(), method::gd()] {
+        let settings = Settings::new(vec![5.0], 3).step_size(0.1).budget(500);
+        let mut session = Session::new(method, settings).unwrap();
+        for _ in 0..2 {
+            let query = session.ask().unwrap().unwrap();
+            session.tell(query.ticket, &[1.0]).unwrap();
+        }
+        let mut failures = 0;
+        while let Some(query) = session.ask().unwrap() {
+            session.fail(query.ticket).unwrap();
+            failures += 1;
+            assert!(failures < 20, "{}", session.name());
+        }
+        assert!(failures >= 3, "{}: {failures}", session.name());
+        assert_eq!(session.stop_reason(), Some(StopReason::NobodyAnswers));
+    }
+}
+
 /// The budget counts what is out.
 #[test]
 fn no_more_is_asked_than_the_budget_allows() {
