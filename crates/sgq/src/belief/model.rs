@@ -338,7 +338,8 @@ impl Model {
     pub(crate) fn moved(&mut self, how: Move, to: &[f64]) {
         self.proven_steps = matches!(how, Move::Proven);
         if let Move::ByModel { anchor, followed } = how {
-            let kept = if self.answers_come_late { FRUGAL.moves_kept } else { 1 };
+            let kept =
+                if self.answers_come_late { FRUGAL.moves_kept.min(1 + FRUGAL.numbers_kept / to.len()) } else { 1 };
             while self.moves.len() >= kept {
                 self.moves.pop_front();
             }
