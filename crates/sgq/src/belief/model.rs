@@ -16,6 +16,8 @@ mod scale;
 mod secants;
 mod typical;
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::Belief;
@@ -58,6 +60,12 @@ pub struct Model {
     verdict: Verdict,
     /// What the last move by the model set out from; empty before the first one.
     anchor: Vec<f64>,
+    /// Where the last moves by the model led, and what they set out from: many, once an answer came late, and before that one.
+    moves: VecDeque<(Vec<f64>, Vec<f64>)>,
+    /// Whether an answer came from an older point than the last move led to.
+    answers_come_late: bool,
+    /// Whether the last answer was asked for after a move by the model.
+    after_move: bool,
     /// Whether steps with a proof are taken in place of the model's.
     proven_steps: bool,
     /// Whether the last answer points uphill along the way from the anchor.
@@ -172,8 +180,10 @@ impl Belief for Model {
             self.start = point.to_vec();
         }
         self.estimate = None;
-        let along = point.iter().zip(&self.anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
-        self.uphill = along.sum::<f64>() > 0.0;
+        self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
+        let anchor = self.anchor_at(point);
+        let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
+        (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
         let length = kernel::norm(gradient) / self.sizes[user];
         self.verdict = match self.proven_steps {
             true => self.outliers.believe(),
@@ -287,6 +297,20 @@ impl Model {
         &self.anchor
     }
 
+    /// Whether the last answer was asked for after a move by the model.
+    pub(crate) fn is_after_move(&self) -> bool {
+        self.after_move
+    }
+
+    /// What the move to a point set out from; empty for the start.
+    fn anchor_at(&self, point: &[f64]) -> &[f64] {
+        match self.moves.iter().rev().find(|(to, _)| to == point) {
+            Some((_, anchor)) => anchor,
+            None if point == self.start => &[],
+            None => &self.anchor,
+        }
+    }
+
     /// Where the first answer was taken.
     pub(crate) fn start(&self) -> &[f64] {
         &self.start
@@ -311,9 +335,15 @@ impl Model {
 
     /// What the model must know of a move: from where the next answer is judged, and how points follow gradients, which biases
     /// a regression of gradients on points (§ 4).
-    pub(crate) fn moved(&mut self, how: Move) {
+    pub(crate) fn moved(&mut self, how: Move, to: &[f64]) {
         self.proven_steps = matches!(how, Move::Proven);
         if let Move::ByModel { anchor, followed } = how {
+            let kept =
+                if self.answers_come_late { FRUGAL.moves_kept.min(1 + FRUGAL.numbers_kept / to.len()) } else { 1 };
+            while self.moves.len() >= kept {
+                self.moves.pop_front();
+            }
+            self.moves.push_back((to.to_vec(), anchor.clone()));
             self.anchor = anchor;
             match &mut self.plan {
                 Some(Plan::Dense(plan)) => plan.sums.feedback.last = followed.inside,
@@ -355,6 +385,13 @@ impl Model {
                 self.plan = Some(plan);
             }
             None => {}
+        }
+    }
+
+    /// Estimates the mean gradient at another point than that of the last answer.
+    pub(crate) fn look_from(&mut self, point: &[f64]) {
+        if !matches!(self.verdict, Verdict::SetAside { .. }) {
+            self.fit(point);
         }
     }
 

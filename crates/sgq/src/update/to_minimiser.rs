@@ -36,7 +36,7 @@ impl ToMinimiser {
 
     /// Learns from an answer that is believed how far the model may be trusted: Eq. (32) and (33).
     fn learn(&mut self, belief: &Model, user: usize, point: &[f64]) {
-        if !belief.anchor().is_empty() {
+        if belief.is_after_move() {
             self.caution = match belief.is_uphill() {
                 true => self.caution.max((FRUGAL.caution_uphill * self.caution).min(1.0)),
                 false => (FRUGAL.caution_downhill * self.caution).max(FRUGAL.least_caution),
@@ -105,6 +105,10 @@ impl Update<Model> for ToMinimiser {
     }
 
     fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
+        if step.reply.point != point {
+            // An answer from an older point: what counts is what it says of this one.
+            step.belief.look_from(point);
+        }
         let (belief, user) = (&*step.belief, step.reply.user);
         match belief.verdict() {
             Verdict::SetAside { keep } => {
@@ -133,7 +137,7 @@ impl Update<Model> for ToMinimiser {
             }
             (true, ..) => Move::Proven,
         };
-        step.belief.moved(how);
+        step.belief.moved(how, point);
         true
     }
 }
