@@ -149,7 +149,7 @@ def test_tickets_belong_to_their_session():
     assert one.queries == 1
     with pytest.raises(ValueError, match="already has another answer"):
         one.tell(query.ticket, [4.0])
-    with pytest.raises(ValueError, match="no question with ticket"):
+    with pytest.raises(ValueError, match="no question has the ticket"):
         one.tell((query.ticket[0], 99), [4.0])
 
 
