@@ -62,7 +62,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Puts a question; returns its ticket.
+    /// Puts a question.
     pub fn put(&mut self, chosen: Chosen, purpose: Purpose, point: Arc<[f64]>, progress: Progress) -> &Question {
         let ticket = Ticket(self.outcomes.len() as u64);
         self.outcomes.push(Outcome::Open);
@@ -204,7 +204,11 @@ impl Absence {
     }
 
     pub fn cannot_be_asked(&self) -> impl Iterator<Item = usize> {
-        self.of.iter().filter(|(_, it)| it.away || it.until > self.events).map(|(user, _)| *user)
+        self.of.keys().copied().filter(|user| !self.can_be_asked(*user))
+    }
+
+    pub fn can_be_asked(&self, user: usize) -> bool {
+        self.of.get(&user).is_none_or(|absent| !absent.away && absent.until <= self.events)
     }
 
     /// Lets those who failed be asked again at once, those who are away apart; returns whether somebody waited.

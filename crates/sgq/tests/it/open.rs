@@ -243,6 +243,47 @@ fn the_last_one_is_asked_again() {
     }
 }
 
+/// What comes late for an update that has gone on is billed, and the run goes on as if it had not come.
+#[test]
+fn late_answers_do_not_disturb_an_update_that_went_on() {
+    let (problem, settings) = problem();
+    let answer = |session: &mut Session<'_>| {
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, &gradient(&problem, &query)).unwrap();
+    };
+    for (method, before) in [
+        // Between the two questions of a step, and at each of them.
+        (method::sarah(), USERS),
+        (method::sarah(), USERS + 1),
+        (method::katyusha(), USERS + 3),
+    ] {
+        let mut session = Session::with_sight(method.clone(), settings.clone(), Sight::Problem(&problem)).unwrap();
+        (0..before).for_each(|_| answer(&mut session));
+        let lost = session.ask().unwrap().unwrap();
+        session.fail(lost.ticket).unwrap();
+        let bytes = session.snapshot().unwrap();
+        let mut without = Session::restore(method, &bytes, Sight::Problem(&problem)).unwrap();
+        answer(&mut session);
+        answer(&mut without);
+        session.tell(lost.ticket, &gradient(&problem, &lost)).unwrap();
+        for _ in 0..3 * USERS {
+            answer(&mut session);
+            answer(&mut without);
+            assert_eq!(bits(session.point()), bits(without.point()), "{} after {before}", session.name());
+        }
+        assert_eq!(session.queries(), without.queries() + 1);
+    }
+    // While SVRG takes a new snapshot, an answer from before it moves nothing.
+    let mut session = Session::with_sight(method::svrg(Some(2)), settings.clone(), Sight::Problem(&problem)).unwrap();
+    (0..USERS).for_each(|_| answer(&mut session));
+    let lost = session.ask().unwrap().unwrap();
+    session.fail(lost.ticket).unwrap();
+    (0..3).for_each(|_| answer(&mut session));
+    let point = bits(session.point());
+    session.tell(lost.ticket, &gradient(&problem, &lost)).unwrap();
+    assert_eq!(bits(session.point()), point);
+}
+
 /// The budget counts what is out.
 #[test]
 fn no_more_is_asked_than_the_budget_allows() {

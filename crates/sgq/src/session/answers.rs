@@ -1,0 +1,227 @@
+//! What becomes of an answer, and of a question that has none.
+
+use std::sync::Arc;
+
+use super::{Outcome, Progress, Question, Session, TellError, Ticket, fingerprint};
+use crate::{ChoiceError, Chosen, Reply, StopReason, choice::Purpose, kernel, method::Taken, update::Wants};
+
+impl Session<'_> {
+    /// Takes the answer to a question: bills it, then uses it. Answers may come in any order.
+    ///
+    /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open. The answer to
+    /// a question that [failed](Session::fail) is welcome all the same. After the run has stopped, an answer that was out is
+    /// billed and believed, and the point stays.
+    pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
+        match self.state.questions.outcome(ticket) {
+            None => return Err(TellError::UnknownTicket { ticket }),
+            Some(Outcome::Answered(taken)) if taken == fingerprint(gradient) => return Ok(()),
+            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
+            Some(Outcome::Open | Outcome::Failed) => {}
+        }
+        let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
+        let user = question.chosen.user;
+        self.check(user, &question.point, question.purpose, gradient)?;
+        self.state.meter.bill(user);
+        self.take(ticket, gradient);
+        Ok(())
+    }
+
+    /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
+    /// while: after the next answer or failure of anybody, and the longer the more often it fails. Where nobody answers any
+    /// more, the run stops.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// let mut session = Session::new(method::shuffled_sgd(), Settings::new(vec![5.0], 3).step_size(0.1).budget(9))?;
+    /// let lost = session.ask()?.unwrap();
+    /// session.fail(lost.ticket)?;
+    /// let other = session.ask()?.unwrap();
+    /// assert_ne!(other.user, lost.user);
+    /// session.tell(lost.ticket, &[1.0])?; // it came after all
+    /// assert_eq!(session.queries(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fail(&mut self, ticket: Ticket) -> Result<(), TellError> {
+        match self.state.questions.outcome(ticket) {
+            Some(Outcome::Open) => {}
+            Some(Outcome::Failed) => return Ok(()),
+            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
+            None => return Err(TellError::UnknownTicket { ticket }),
+        }
+        let Some(question) = self.state.questions.close(ticket, Outcome::Failed) else {
+            return Err(TellError::UnknownTicket { ticket });
+        };
+        let user = question.chosen.user;
+        if let (true, Some(sweep)) = (question.purpose.is_sweep(), &mut self.state.sweep) {
+            sweep.again.push(user);
+        }
+        self.state.absence.failed(user);
+        if self.state.stop.is_none() && self.state.absence.nobody_answers() {
+            self.state.stop = Some(StopReason::NobodyAnswers);
+        }
+        Ok(())
+    }
+
+    /// Says that a user cannot be asked until it is [`back`](Session::back). A question that is out to it stays out: its answer may
+    /// still come, and [`fail`](Session::fail) says that it will not.
+    pub fn away(&mut self, user: usize) -> Result<(), ChoiceError> {
+        self.check_user(user)?;
+        self.state.absence.set_away(user, true);
+        Ok(())
+    }
+
+    /// Says that a user can be asked again, whatever was said of it before. A run that stopped because nobody answered goes on.
+    pub fn back(&mut self, user: usize) -> Result<(), ChoiceError> {
+        self.check_user(user)?;
+        self.state.absence.set_away(user, false);
+        if self.state.stop == Some(StopReason::NobodyAnswers) {
+            self.state.stop = self.reason_to_stop(true);
+        }
+        Ok(())
+    }
+
+    /// Whether a user was said to be [away](Session::away).
+    pub fn is_away(&self, user: usize) -> bool {
+        self.state.absence.is_away(user)
+    }
+
+    fn check_user(&self, user: usize) -> Result<(), ChoiceError> {
+        let users = self.state.users();
+        if user < users { Ok(()) } else { Err(ChoiceError::NoSuchUser { user, users }) }
+    }
+
+    /// Refuses an answer that cannot be right, or cannot be kept.
+    pub(super) fn check(
+        &self,
+        user: usize,
+        point: &[f64],
+        purpose: Purpose,
+        gradient: &[f64],
+    ) -> Result<(), TellError> {
+        if gradient.len() != point.len() {
+            return Err(TellError::Length { user, expected: point.len(), found: gradient.len() });
+        }
+        if !kernel::all_within(gradient, f64::MAX)
+            && let Some(coordinate) = gradient.iter().position(|value| !value.is_finite())
+        {
+            return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
+        }
+        // An answer at another point is for the update alone.
+        if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.belief().check(user, point, gradient) }
+    }
+
+    /// Takes in the answer to a question that is out, or has failed.
+    pub(super) fn take(&mut self, ticket: Ticket, gradient: &[f64]) {
+        let failed = self.state.questions.outcome(ticket) == Some(Outcome::Failed);
+        let Some(mut question) = self.state.questions.close(ticket, Outcome::Answered(fingerprint(gradient))) else {
+            return;
+        };
+        let user = question.chosen.user;
+        self.state.absence.answered(user);
+        if failed && !question.purpose.is_sweep() && self.parts.facts().needs.one_at_a_time {
+            // The update has gone on without it: such an answer is for the belief, where it is at a point of the run at all.
+            if question.purpose == Purpose::Elsewhere {
+                return;
+            }
+            question.purpose = Purpose::Earlier;
+        }
+        // Somebody answers after all.
+        self.state.stop = self.state.stop.filter(|stop| *stop != StopReason::NobodyAnswers);
+        if !question.purpose.is_sweep() {
+            return self.deliver(&question, gradient);
+        }
+        // A late answer may be what a sweep still waits for, or nothing but news of a point behind us.
+        let waits = match &mut self.state.sweep {
+            Some(sweep) if failed => {
+                let here = question.point == self.state.point;
+                let place = sweep.again.iter().position(|other| *other == user && here);
+                place.map(|place| sweep.again.remove(place)).is_some()
+            }
+            sweep => sweep.is_some(),
+        };
+        if !waits {
+            question.purpose = Purpose::Earlier;
+            return self.deliver(&question, gradient);
+        }
+        let (sweep, open) = (self.state.sweep.get_or_insert_default(), &self.state.questions.open);
+        if !sweep.is_next(user, open) {
+            sweep.held.push((question, gradient.to_vec()));
+            return;
+        }
+        self.deliver_in_sweep(question, gradient);
+        while let Some((question, answer)) =
+            self.state.sweep.as_mut().and_then(|sweep| sweep.release(&self.state.questions.open))
+        {
+            self.deliver_in_sweep(question, &answer);
+        }
+    }
+
+    /// Uses an answer of the sweep under way, whose turn it is.
+    fn deliver_in_sweep(&mut self, mut question: Question, gradient: &[f64]) {
+        let open = &self.state.questions.open;
+        let last = self.state.sweep.as_ref().is_none_or(|sweep| sweep.is_over(open));
+        if last {
+            self.state.sweep = None;
+        }
+        question.purpose = Purpose::Sweep { last };
+        self.deliver(&question, gradient);
+    }
+
+    /// Uses an answer.
+    fn deliver(&mut self, question: &Question, gradient: &[f64]) {
+        let Question { chosen, purpose, point, progress, .. } = question;
+        let for_update = match purpose {
+            _ if self.state.stop.is_some() => false,
+            Purpose::Sweep { .. } => self.parts.wants() == Wants::Everybody,
+            Purpose::Earlier => false,
+            // While a new snapshot is taken, what was asked for before it is too late for a step.
+            Purpose::Step | Purpose::Elsewhere => self.state.sweep.is_none(),
+        };
+        let moved = self.use_answer(chosen, *purpose, point, gradient, for_update.then_some(*progress));
+        // The question to the same user at the current point follows one at another.
+        if *purpose == Purpose::Elsewhere {
+            self.state.follow_up = Some(*chosen);
+        }
+        if self.state.stop.is_none() {
+            self.state.stop = self.reason_to_stop(moved);
+        }
+    }
+
+    /// Lets the parts use an answer, the update too where it says when it was asked for; returns whether the point has moved.
+    pub(super) fn use_answer(
+        &mut self,
+        chosen: &Chosen,
+        purpose: Purpose,
+        point: &[f64],
+        gradient: &[f64],
+        for_update: Option<Progress>,
+    ) -> bool {
+        let state = &mut self.state;
+        let (user, needs) = (chosen.user, self.parts.facts().needs);
+        let mut reply = Reply { user, point, gradient, purpose, loss: None, hessian: None };
+        if let Some(problem) = self.sight.problem() {
+            reply.loss = needs.losses.then(|| problem.user_value(user, point));
+            if needs.hessians && problem.hessian(user, point, &mut self.hessian) {
+                reply.hessian = Some(&self.hessian);
+            }
+        }
+        // The asked point is still needed, and the question may still be held by the caller: write beside it.
+        let next_point = Arc::make_mut(&mut self.next_point);
+        next_point.copy_from_slice(&state.point);
+        let size = state.schedule.at(state.progress.steps);
+        let size = for_update.map_or(size, |asked| state.progress.delayed(asked, size));
+        let (smoothness, for_update) = (state.smoothness.as_ref(), for_update.is_some());
+        let taken = Taken { reply, weight: chosen.weight, size, smoothness, for_update };
+        let moved = self.parts.take(&taken, &mut state.random, next_point);
+        if moved {
+            state.progress.steps += 1;
+            state.progress.travelled += size;
+            if state.stop_rules.diverged(next_point) {
+                self.stop_as_diverged();
+            } else {
+                std::mem::swap(&mut state.point, &mut self.next_point);
+            }
+        }
+        moved
+    }
+}
