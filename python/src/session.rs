@@ -17,7 +17,7 @@ use pyo3::{
 use sgq::{
     Format, Method, PaidAnswer, Session as Opened, Settings, SettingsError, Sight, StepSize, StopReason, Storage,
     Ticket,
-    drive::{Answer, Observer, drive},
+    drive::{Billed, Observer, drive},
 };
 
 use crate::{
@@ -446,7 +446,7 @@ struct Answered {
 }
 
 impl Observer for Answered {
-    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+    fn telling(&mut self, answer: &Billed<'_>) -> io::Result<()> {
         self.users.push(answer.query.user as i64);
         self.explored.push(answer.query.explored.map_or(-1, i64::from));
         Ok(())
@@ -472,7 +472,7 @@ impl Observer for Answered {
 
 impl Session {
     fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored } = query;
+        let sgq::Query { ticket, user, point, explored, .. } = query;
         Query { ticket: (self.number, ticket.0), user, explored, point }
     }
 
@@ -559,7 +559,7 @@ fn paid_answers(answers: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PaidAnswer>>
         let (user, point, gradient): (usize, Bound<'_, PyAny>, Bound<'_, PyAny>) = answer?.extract().map_err(|_| {
             PyTypeError::new_err("an earlier answer is a triple of the user, the point and the gradient")
         })?;
-        Ok(PaidAnswer { user, point: numbers(&point, "a point")?, gradient: numbers(&gradient, "a gradient")? })
+        Ok(PaidAnswer::new(user, &numbers(&point, "a point")?, &numbers(&gradient, "a gradient")?))
     };
     answers.try_iter()?.map(read).collect()
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use sgq::{
     LastGradient, Method, Query, Session, Settings, SettingsError, StepSizeError, StopReason, Storage, Update,
     choice::{Search, SurrogateEi},
-    drive::{Answer, DriveError, Observer, drive},
+    drive::{Billed, DriveError, Observer, drive},
     method,
     setting::Value,
     storage::Estimate,
@@ -219,7 +219,7 @@ impl Observer for Stopwatch<'_> {
         self.distinct_points = session.belief().map_or(0, LastGradient::distinct_points);
     }
 
-    fn telling(&mut self, _answer: &Answer<'_>) -> io::Result<()> {
+    fn telling(&mut self, _answer: &Billed<'_>) -> io::Result<()> {
         self.since = Instant::now();
         Ok(())
     }

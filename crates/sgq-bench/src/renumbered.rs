@@ -46,6 +46,14 @@ impl Oracle for Renumbered {
     fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]) {
         self.problem.gradient(self.order[user], point, gradient);
     }
+
+    fn user_loss(&self, user: usize, point: &[f64]) -> Option<f64> {
+        self.problem.user_loss(self.order[user], point)
+    }
+
+    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
+        self.problem.hessian(self.order[user], point, hessian)
+    }
 }
 
 impl Problem for Renumbered {
@@ -67,10 +75,6 @@ impl Problem for Renumbered {
 
     fn objective_smoothness(&self) -> Option<f64> {
         self.problem.objective_smoothness()
-    }
-
-    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
-        self.problem.hessian(self.order[user], point, hessian)
     }
 
     fn is_quadratic(&self) -> bool {

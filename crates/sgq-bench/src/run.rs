@@ -9,7 +9,7 @@ use std::{
 use serde::Serialize;
 use sgq::{
     SettingsError, StopReason,
-    drive::{Answer, DriveError},
+    drive::{Billed, DriveError},
     setting::Value,
     simulate::{SimulationError, Trial, gap_curve, in_parallel},
     theory::{Bound, Choices},
@@ -222,7 +222,7 @@ impl Cell<'_> {
             true => Some((Choices::new(problem)?, ChoiceStatistics::default())),
             false => None,
         };
-        let record = |answer: &Answer<'_>| {
+        let record = |answer: &Billed<'_>| {
             if self.control.interrupt.load(Ordering::Relaxed) {
                 return Err(io::ErrorKind::Interrupted.into());
             }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::drive::Answer;
+use sgq::drive::Billed;
 
 use crate::{
     Experiment,
@@ -99,8 +99,9 @@ impl Trace {
         Ok(Self { path, partial, writer })
     }
 
-    pub(crate) fn record(&mut self, answer: &Answer<'_>) -> io::Result<()> {
-        let Answer { queries, query, gradient, .. } = *answer;
+    pub(crate) fn record(&mut self, billed: &Billed<'_>) -> io::Result<()> {
+        let Billed { queries, query, answer, .. } = *billed;
+        let gradient = answer.gradient;
         let line = TraceLine { queries, user: query.user, explored: query.explored, point: &query.point, gradient };
         serde_json::to_writer(&mut self.writer, &line)?;
         self.writer.write_all(b"\n")

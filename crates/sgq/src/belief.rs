@@ -10,7 +10,7 @@ mod table;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Part, Setting, SettingsError, Smoothness, Storage, TellError,
+    Detail, Part, Reply, Setting, SettingsError, Smoothness, Storage, TellError,
     method::{AnyBelief, PartEntry},
 };
 
@@ -71,8 +71,13 @@ pub trait Belief: Part {
         false
     }
 
-    /// Takes in one user's gradient at the point where it was asked for.
-    fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]);
+    /// How much of an answer it has a use for.
+    fn uses(&self) -> Detail {
+        Detail::Gradient
+    }
+
+    /// Takes in one user's answer at the point where it was asked for.
+    fn observe(&mut self, reply: &Reply<'_>);
 
     /// Whether it will have a surrogate gradient.
     fn has_surrogate(&self) -> bool {
@@ -90,7 +95,7 @@ pub trait Belief: Part {
 pub struct Nothing;
 
 impl Belief for Nothing {
-    fn observe(&mut self, _user: usize, _point: &[f64], _gradient: &[f64]) {}
+    fn observe(&mut self, _reply: &Reply<'_>) {}
 }
 
 /// The built-in beliefs, for methods that are put together at run time.

@@ -246,16 +246,18 @@ pub struct Reply<'a> {
     pub gradient: &'a [f64],
     /// What it was asked for.
     pub purpose: Purpose,
-    /// The user's loss there, for parts that [need](Needs::losses) it.
+    /// The user's loss there, where it said so.
     pub loss: Option<f64>,
-    /// The user's Hessian there, row by row, for parts that [need](Needs::hessians) it.
+    /// The user's Hessian there, all of it row by row, where it said so.
     pub hessian: Option<&'a [f64]>,
+    /// The variance of the noise in each coordinate of the gradient, or one for all of them, where it is known.
+    pub variance: Option<&'a [f64]>,
 }
 
 impl<'a> Reply<'a> {
     /// An answer to a question of that purpose: for tests of parts of one's own.
     pub fn new(user: usize, point: &'a [f64], gradient: &'a [f64], purpose: Purpose) -> Self {
-        Self { user, point, gradient, purpose, loss: None, hessian: None }
+        Self { user, point, gradient, purpose, loss: None, hessian: None, variance: None }
     }
 }
 

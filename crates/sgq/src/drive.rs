@@ -4,26 +4,26 @@ use std::{collections::VecDeque, io, ops::ControlFlow};
 
 use thiserror::Error;
 
-use crate::{ChoiceError, Oracle, Query, Session, SettingsError, StopReason, TellError};
+use crate::{Answer, ChoiceError, Oracle, Query, Session, SettingsError, StopReason, TellError, answer::OwnedAnswer};
 
 /// One billed answer, as an observer sees it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Answer<'a> {
+pub struct Billed<'a> {
     /// Queries paid for so far, this one included.
     pub queries: u64,
     /// What was asked.
     pub query: &'a Query,
     /// The answer.
-    pub gradient: &'a [f64],
+    pub answer: Answer<'a>,
     /// The step size `α_t` that the choice was made with.
     pub step_size: f64,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> Billed<'a> {
     /// An answer as the loop would show it: for whoever asks users in a loop of their own.
-    pub fn new(queries: u64, query: &'a Query, gradient: &'a [f64], step_size: f64) -> Self {
-        Self { queries, query, gradient, step_size }
+    pub fn new(queries: u64, query: &'a Query, answer: impl Into<Answer<'a>>, step_size: f64) -> Self {
+        Self { queries, query, answer: answer.into(), step_size }
     }
 }
 
@@ -35,8 +35,8 @@ pub trait Observer {
     }
 
     /// An answer is there, and the session has not used it yet: the place to record it. An error ends the run.
-    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
-        let _ = answer;
+    fn telling(&mut self, billed: &Billed<'_>) -> io::Result<()> {
+        let _ = billed;
         Ok(())
     }
 
@@ -54,7 +54,7 @@ pub fn drive(
     observer: &mut dyn Observer,
 ) -> Result<Option<StopReason>, DriveError> {
     session.check_users(users)?;
-    let mut gradient = vec![0.0; users.dim()];
+    let mut answer = OwnedAnswer::default();
     let mut out: VecDeque<Query> = session.pending().collect();
     loop {
         for query in session.ask_many(usize::MAX)? {
@@ -67,14 +67,15 @@ pub fn drive(
         let Some(query) = out.pop_front() else {
             break;
         };
-        users.gradient(query.user, &query.point, &mut gradient);
-        if !gradient.iter().all(|value| value.is_finite()) {
+        answer.ask(users, &query);
+        let answer = Answer::from(&answer);
+        if !answer.is_finite() {
             session.stop_as_diverged();
             break;
         }
         let step_size = session.step_size();
-        observer.telling(&Answer { queries: session.queries() + 1, query: &query, gradient: &gradient, step_size })?;
-        session.tell(query.ticket, &gradient)?;
+        observer.telling(&Billed { queries: session.queries() + 1, query: &query, answer, step_size })?;
+        session.tell(query.ticket, answer)?;
         if observer.told(session).is_break() && session.stop_reason().is_none() {
             return Ok(None);
         }

@@ -11,6 +11,7 @@
 //! constructors in [`method`]. A [`Session`] runs any of them by two calls, [`ask`](Session::ask) and
 //! [`tell`](Session::tell); [`simulate`] drives sessions against a [`Problem`] whose optimum is known.
 
+pub mod answer;
 pub mod belief;
 pub mod choice;
 pub mod drive;
@@ -36,6 +37,7 @@ pub mod storage;
 pub mod theory;
 pub mod update;
 
+pub use answer::{Answer, Detail};
 pub use belief::{Belief, LastGradient};
 pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene};
 pub use linear::LinearSaga;

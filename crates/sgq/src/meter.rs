@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Oracle;
+use crate::{Answer, Oracle};
 
 /// Counts every gradient, for each user: the *billed* ones, which a user was asked for and which cost something, and
 /// the *diagnostic* ones, which a simulation looked at for free (OGQ's oracle) and which no real run could have.
@@ -15,12 +15,19 @@ pub struct Meter {
     earlier: u64,
     costs: Vec<f64>,
     cost: f64,
+    /// What a query costs at least, and at most.
+    range: [f64; 2],
+    numbers: u64,
 }
 
 impl Meter {
     /// `costs` has one for each user, or none where all are 1.
     pub(crate) fn new(users: usize, costs: Vec<f64>) -> Self {
+        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = costs.iter().copied().fold(0.0, f64::max);
         Self {
+            range: if costs.is_empty() { [1.0; 2] } else { [least, most] },
+            numbers: 0,
             billed: vec![0; users],
             diagnostic: vec![0; users],
             billed_total: 0,
@@ -39,6 +46,21 @@ impl Meter {
     /// What all billed queries have cost.
     pub fn cost(&self) -> f64 {
         self.cost
+    }
+
+    /// What the cheapest user costs.
+    pub(crate) fn cheapest(&self) -> f64 {
+        self.range[0]
+    }
+
+    /// What the dearest user costs.
+    pub(crate) fn dearest(&self) -> f64 {
+        self.range[1]
+    }
+
+    /// How many numbers all billed answers held: gradients, and what was said beside them.
+    pub fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     /// Queries paid for so far, over all users.
@@ -84,10 +106,11 @@ impl Meter {
         self.polled += losses;
     }
 
-    pub(crate) fn bill(&mut self, user: usize) {
+    pub(crate) fn bill(&mut self, user: usize, answer: &Answer<'_>) {
         self.billed[user] += 1;
         self.billed_total += 1;
-        self.cost += self.cost_of(user);
+        self.cost += answer.cost.unwrap_or_else(|| self.cost_of(user));
+        self.numbers += answer.numbers();
     }
 
     /// Looks at every user's gradient at a point, one row each, and counts them as diagnostic.

@@ -42,14 +42,6 @@ pub trait Problem: Oracle {
         None
     }
 
-    /// Writes `∇²f_user(point)`, row by row, into `hessian`; returns false where it is not known.
-    ///
-    /// Nobody is ever asked for it: it is for methods that are compared with, and marked as having a stronger oracle.
-    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
-        let _ = (user, point, hessian);
-        false
-    }
-
     /// Whether every `f_i` is a convex quadratic, and the constants above are exact. Theory then looks at gradients,
     /// which are affine, in a few points, and knows them everywhere.
     fn is_quadratic(&self) -> bool {

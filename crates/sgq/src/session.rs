@@ -6,6 +6,7 @@ mod open;
 mod questions;
 mod snapshot;
 mod stop;
+pub(crate) mod weights;
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Belief, ChoiceError, Chosen, Meter, Oracle, Problem, Random, Smoothness,
+    Answer, Belief, ChoiceError, Chosen, Detail, Meter, Oracle, Problem, Random, Smoothness,
+    answer::{OwnedAnswer, packed_length},
     choice::Purpose,
     kernel,
     method::{Parts, Scenery},
@@ -28,6 +30,7 @@ use questions::{Absence, Outcome, Progress, Question, Questions, Sweep};
 pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
 use stop::StopRules;
+use weights::Weights;
 
 /// One run of one method: [`ask`](Session::ask) whom to query, [`tell`](Session::tell) what they answered.
 ///
@@ -62,6 +65,7 @@ pub struct Session<'s> {
     next_point: Arc<[f64]>,
     all_gradients: Vec<f64>,
     hessian: Vec<f64>,
+    weighted: OwnedAnswer,
 }
 
 /// What a session can see besides the answers it is told.
@@ -123,6 +127,8 @@ pub struct Query {
     pub point: Arc<[f64]>,
     /// Whether the user was picked at random in order to explore; `None` in a sweep, and for methods without exploration.
     pub explored: Option<bool>,
+    /// What would be of use beside the gradient. A user may say less, and more is not looked at.
+    pub wants: Detail,
 }
 
 /// The number of a question in its session, from 0. It can be stored and sent along with the question.
@@ -135,17 +141,22 @@ impl fmt::Display for Ticket {
     }
 }
 
-impl From<&Question> for Query {
-    fn from(question: &Question) -> Self {
-        let Question { ticket, chosen, point, .. } = question;
-        Self { ticket: *ticket, user: chosen.user, point: Arc::clone(point), explored: chosen.explored }
+impl Question {
+    fn query(&self, wants: Detail) -> Query {
+        let Self { ticket, chosen, point, .. } = self;
+        Query { ticket: *ticket, user: chosen.user, point: Arc::clone(point), explored: chosen.explored, wants }
     }
 }
 
 impl fmt::Display for Query {
     /// What to ask whom, for a log or a person.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "question {}: the gradient of user {} at {:?}", self.ticket, self.user, self.point)
+        let more = match self.wants {
+            Detail::Gradient => "",
+            Detail::Loss => " and the loss",
+            Detail::Hessian => ", the loss and the Hessian",
+        };
+        write!(f, "question {}: the gradient{more} of user {} at {:?}", self.ticket, self.user, self.point)
     }
 }
 
@@ -164,6 +175,9 @@ struct State {
     progress: Progress,
     /// How many questions may be out at once.
     at_once: usize,
+    /// The most that users are asked for.
+    answers: Detail,
+    weights: Weights,
     /// The sweep under way.
     sweep: Option<Sweep>,
     /// Who is to be asked at the current point next, after an answer at another one.
@@ -177,11 +191,12 @@ impl<'s> Session<'s> {
     fn from_parts(parts: Box<dyn Parts>, state: State, sight: Sight<'s>) -> Self {
         let (dim, needs) = (state.point.len(), parts.facts().needs);
         let looks = if needs.oracle { state.users() * dim } else { 0 };
-        let hessian = if needs.hessians { dim * dim } else { 0 };
+        let hessian = if needs.hessians || state.answers == Detail::Hessian { dim * dim } else { 0 };
         Self {
             next_point: Arc::from(&*state.point),
             all_gradients: vec![0.0; looks],
             hessian: vec![0.0; hessian],
+            weighted: OwnedAnswer::default(),
             parts,
             state,
             sight,
@@ -200,13 +215,33 @@ impl<'s> Session<'s> {
         if self.state.at_once == 1
             && let Some(question) = self.state.questions.open.first()
         {
-            return Ok(Some(Query::from(question)));
+            return Ok(Some(question.query(self.wants())));
         }
         let out = self.state.questions.open.len();
-        if out >= self.state.at_once || !self.state.stop_rules.allows(self.state.meter.billed(), out) {
+        if out >= self.state.at_once || !self.may_ask() {
             return Ok(None);
         }
         self.put_question()
+    }
+
+    /// Whether the budgets allow one more question, with those that are out.
+    fn may_ask(&self) -> bool {
+        let State { meter, questions, stop_rules, .. } = &self.state;
+        let out = &questions.open;
+        let cost = out.iter().map(|question| meter.cost_of(question.chosen.user)).sum();
+        let numbers = out.len() as u64 * self.numbers_wanted();
+        stop_rules.allows(out.len() as u64, cost, numbers, meter, self.numbers_wanted())
+    }
+
+    /// How many numbers an answer has, if its user says as much as is of use.
+    fn numbers_wanted(&self) -> u64 {
+        let dim = self.state.point.len();
+        let more = match self.wants() {
+            Detail::Gradient => 0,
+            Detail::Loss => 1,
+            Detail::Hessian => 1 + packed_length(dim),
+        };
+        (dim + more) as u64
     }
 
     /// A further question, whatever the budget; `None` where an answer has to come first.
@@ -234,7 +269,8 @@ impl<'s> Session<'s> {
             (Purpose::Elsewhere, Wants::Elsewhere(point)) => Arc::from(point),
             _ => Arc::clone(&self.state.point),
         };
-        Ok(Some(Query::from(self.state.questions.put(chosen, purpose, point, self.state.progress))))
+        let wants = self.wants();
+        Ok(Some(self.state.questions.put(chosen, purpose, point, self.state.progress).query(wants)))
     }
 
     /// As many further questions as may be out, at most so many.
@@ -254,7 +290,19 @@ impl<'s> Session<'s> {
 
     /// The questions that are out, in the order in which they were asked.
     pub fn pending(&self) -> impl ExactSizeIterator<Item = Query> {
-        self.state.questions.open.iter().map(Query::from)
+        let wants = self.wants();
+        self.state.questions.open.iter().map(move |question| question.query(wants))
+    }
+
+    /// What would be of use beside a gradient, of what users are asked for at all.
+    fn wants(&self) -> Detail {
+        let needs = self.parts.facts().needs;
+        let needed = match (needs.hessians, needs.losses) {
+            (true, _) => Detail::Hessian,
+            (false, true) => Detail::Loss,
+            (false, false) => Detail::Gradient,
+        };
+        self.parts.belief().uses().max(needed).min(self.state.answers)
     }
 
     /// Whom to ask for what; `None` where an answer has to come first.
@@ -296,15 +344,20 @@ impl<'s> Session<'s> {
         None
     }
 
-    /// Whether each user cannot be asked now, because it is out, away or has just failed; empty where everybody can be.
+    /// Whether each user cannot be asked now, because it is out, away, has just failed, or costs more than what is left; empty
+    /// where everybody can be.
     fn busy(&self) -> Vec<bool> {
-        let state = &self.state;
-        if state.questions.open.is_empty() && state.absence.is_empty() {
+        let State { questions, absence, meter, stop_rules, .. } = &self.state;
+        let out = || questions.open.iter().map(|question| question.chosen.user);
+        let left = stop_rules.cost_left(meter.cost() + out().map(|user| meter.cost_of(user)).sum::<f64>());
+        if questions.open.is_empty() && absence.is_empty() && left.is_none_or(|left| meter.dearest() <= left) {
             return Vec::new();
         }
-        let mut busy = vec![false; state.users()];
-        let out = state.questions.open.iter().map(|question| question.chosen.user);
-        out.chain(state.absence.cannot_be_asked()).for_each(|user| busy[user] = true);
+        let mut busy = vec![false; self.state.users()];
+        out().chain(absence.cannot_be_asked()).for_each(|user| busy[user] = true);
+        if let Some(left) = left {
+            busy.iter_mut().enumerate().for_each(|(user, busy)| *busy |= meter.cost_of(user) > left);
+        }
         busy
     }
 
@@ -368,7 +421,23 @@ impl<'s> Session<'s> {
     /// ```
     pub fn extend(&mut self, queries: u64) {
         self.state.stop_rules.extend(queries);
-        if let Some(StopReason::Budget { .. }) = self.state.stop {
+        self.go_on_within_budgets();
+    }
+
+    /// Raises the [budget in cost](crate::Settings::cost_budget): a run that had spent it goes on.
+    pub fn extend_cost(&mut self, cost: f64) {
+        self.state.stop_rules.extend_cost(cost);
+        self.go_on_within_budgets();
+    }
+
+    /// Raises the [budget in numbers](crate::Settings::numbers_budget): a run that had spent it goes on.
+    pub fn extend_numbers(&mut self, numbers: u64) {
+        self.state.stop_rules.extend_numbers(numbers);
+        self.go_on_within_budgets();
+    }
+
+    fn go_on_within_budgets(&mut self) {
+        if self.state.stop.is_some_and(|stop| stop.is_budget()) {
             self.state.stop = self.reason_to_stop(true);
         }
     }
@@ -377,7 +446,8 @@ impl<'s> Session<'s> {
     fn reason_to_stop(&self, moved: bool) -> Option<StopReason> {
         let state = &self.state;
         state.stop_rules.reason(
-            state.meter.billed(),
+            &state.meter,
+            self.numbers_wanted(),
             || if moved { self.sight.gap(&state.point) } else { None },
             self.parts.belief().surrogate_gradient(),
         )
@@ -455,22 +525,27 @@ impl State {
     }
 }
 
-/// Tells one answer from another; the two zeros count as the same number.
-///
+/// Tells one answer from another; the two zeros count as the same number, and what it cost does not matter.
+fn fingerprint(answer: &Answer<'_>) -> u64 {
+    let loss = answer.loss.map(|loss| [loss]);
+    let parts = [Some(answer.gradient), loss.as_ref().map(<[f64; 1]>::as_slice), answer.hessian, answer.variance];
+    let mut whole = Fingerprint::default();
+    parts.into_iter().flatten().for_each(|numbers| add_fingerprint(&mut whole, numbers));
+    whole.finish()
+}
+
 /// In eight chains, of which a processor follows several at a time: one alone would cost more than the rest of a step.
-fn fingerprint(gradient: &[f64]) -> u64 {
+fn add_fingerprint(whole: &mut Fingerprint, numbers: &[f64]) {
     let mut chains = [Fingerprint::default(); 8];
-    for values in gradient.chunks(chains.len()) {
+    for values in numbers.chunks(chains.len()) {
         for (chain, value) in chains.iter_mut().zip(values) {
             chain.add((value + 0.0).to_bits());
         }
     }
-    let mut whole = Fingerprint::default();
-    whole.add(gradient.len() as u64);
-    for chain in chains.iter().take(gradient.len()) {
+    whole.add(numbers.len() as u64);
+    for chain in chains.iter().take(numbers.len()) {
         whole.add(chain.finish());
     }
-    whole.finish()
 }
 
 /// Why an answer was not taken. Nothing was billed, and the open question stays open.
@@ -490,6 +565,10 @@ pub enum TellError {
         "coordinate {coordinate} of the gradient of user {user} is {value:e}: it must be finite; ask the user again"
     )]
     NotFinite { user: usize, coordinate: usize, value: f64 },
+    #[error("the {what} of user {user} {why}")]
+    Extra { user: usize, what: &'static str, why: String },
+    #[error("the answer of user {user} has no {what}, and the method cannot do without: send it along")]
+    Missing { user: usize, what: &'static str },
     #[error(
         "coordinate {coordinate} of the gradient of user {user} is {value:e}, which is too large for a table in f32: keep the \
          table in f64"

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Need, Problem, SettingError, Smoothness, SmoothnessError, StepSize, StepSizeError, Storage, storage::StorageError,
+    Detail, Need, Problem, SettingError, Smoothness, SmoothnessError, StepSize, StepSizeError, Storage,
+    session::weights::Weights, storage::StorageError,
 };
 
 /// Where to start, how far to step, when to stop.
@@ -29,15 +30,19 @@ pub struct Settings {
     pub smoothness: Option<Vec<f64>>,
     pub objective_smoothness: Option<f64>,
     pub costs: Option<Vec<f64>>,
+    pub weights: Option<Vec<f64>>,
     pub pl_constant: Option<f64>,
     pub step_size: StepSize,
     pub budget: Option<u64>,
+    pub cost_budget: Option<f64>,
+    pub numbers_budget: Option<u64>,
     pub target_gap: Option<f64>,
     pub gradient_tolerance: Option<f64>,
     pub divergence_limit: f64,
     pub seed: u64,
     pub storage: Storage,
     pub open: usize,
+    pub answers: Detail,
 }
 
 impl Settings {
@@ -49,15 +54,19 @@ impl Settings {
             smoothness: None,
             objective_smoothness: None,
             costs: None,
+            weights: None,
             pl_constant: None,
             step_size: StepSize::Auto,
             budget: None,
+            cost_budget: None,
+            numbers_budget: None,
             target_gap: None,
             gradient_tolerance: None,
             divergence_limit: 1e9,
             seed: 0,
             storage: Storage::default(),
             open: 1,
+            answers: Detail::Gradient,
         }
     }
 
@@ -90,6 +99,25 @@ impl Settings {
         self
     }
 
+    /// What each user counts: the objective is `Σ w_i f_i`, up to a factor, and not the mean of all `f_i`. Answers and `L_i` are
+    /// those of `f_i` all the same. For users somewhere else: a problem in sight has an objective of its own.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// // (x − b)² for b = 0 and 4, the second with three times as many rows: the optimum is 3 and not 2.
+    /// let settings = Settings::new(vec![0.0], 2).smoothness(vec![2.0; 2]).weights(vec![10.0, 30.0]).budget(40);
+    /// let mut session = Session::new(method::frugal(), settings)?;
+    /// while let Some(query) = session.ask()? {
+    ///     session.tell(query.ticket, &[2.0 * (query.point[0] - [0.0, 4.0][query.user])])?;
+    /// }
+    /// assert!((session.point()[0] - 3.0).abs() < 1e-6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn weights(mut self, weights: Vec<f64>) -> Self {
+        self.weights = Some(weights);
+        self
+    }
+
     /// The Polyak-Łojasiewicz constant `μ`: only the step size from theory asks for it.
     pub fn pl_constant(mut self, pl_constant: f64) -> Self {
         self.pl_constant = Some(pl_constant);
@@ -105,6 +133,18 @@ impl Settings {
     /// Stops after that many queries. Without a budget the session asks until another condition stops it.
     pub fn budget(mut self, queries: u64) -> Self {
         self.budget = Some(queries);
+        self
+    }
+
+    /// Stops before all queries together cost more than this. Who costs more than what is left is not asked.
+    pub fn cost_budget(mut self, cost: f64) -> Self {
+        self.cost_budget = Some(cost);
+        self
+    }
+
+    /// Stops before all answers together hold more numbers than this.
+    pub fn numbers_budget(mut self, numbers: u64) -> Self {
+        self.numbers_budget = Some(numbers);
         self
     }
 
@@ -148,11 +188,22 @@ impl Settings {
         self
     }
 
-    /// The users' smoothness, checked; `None` where it is not known.
-    pub(crate) fn known_smoothness(&self) -> Result<Option<Smoothness>, SmoothnessError> {
-        let checked =
-            |each: &Vec<f64>| Smoothness::new(each.clone(), self.users)?.with_objective(self.objective_smoothness);
-        self.smoothness.as_ref().map(checked).transpose()
+    /// How much users are asked to say, at most; by default a gradient. A [query](crate::Query) says what of that would be of use.
+    pub fn answers(mut self, most: Detail) -> Self {
+        self.answers = most;
+        self
+    }
+
+    /// The users' smoothness, checked, each in proportion to what its user counts; `None` where it is not known.
+    pub(crate) fn known_smoothness(&self) -> Result<Option<Smoothness>, SettingsError> {
+        let Some(each) = &self.smoothness else {
+            return Ok(None);
+        };
+        let weights = Weights::new(self.weights.as_deref(), self.users)?;
+        let weighed = each.iter().enumerate().map(|(user, each)| each * weights.of(user)).collect();
+        // What is known of f holds for the plain mean.
+        let objective = self.objective_smoothness.filter(|_| self.weights.is_none());
+        Ok(Some(Smoothness::new(weighed, self.users)?.with_objective(objective)?))
     }
 }
 
@@ -171,6 +222,14 @@ pub enum SettingsError {
     Start { coordinate: usize, value: f64 },
     #[error("0 questions may be open: at least one must be")]
     NoneOpen,
+    #[error("{found} weights were given for {users} users: give one for each")]
+    WeightsLength { users: usize, found: usize },
+    #[error("user {user} has the weight {value}: it must be positive and finite")]
+    Weight { user: usize, value: f64 },
+    #[error(
+        "the problem in sight has an objective of its own, in which weights do not count: put them into the problem"
+    )]
+    WeightsOfProblem,
     #[error("{found} costs were given for {users} users: give one for each")]
     CostsLength { users: usize, found: usize },
     #[error("a query to user {user} costs {value}: it must be positive and finite")]

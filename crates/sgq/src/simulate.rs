@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{
     Problem, Session, SettingsError, StopReason,
-    drive::{Answer, DriveError, Observer, drive},
+    drive::{Billed, DriveError, Observer, drive},
 };
 
 /// What one simulated run gave.
@@ -47,7 +47,7 @@ pub fn gap_curve(
     session: &mut Session<'_>,
     problem: &dyn Problem,
     queries: u64,
-    record: impl FnMut(&Answer<'_>) -> io::Result<()>,
+    record: impl FnMut(&Billed<'_>) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
     session.check_users(problem)?;
     let gap = problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?;
@@ -82,8 +82,8 @@ struct Curve<'p, R> {
     record: R,
 }
 
-impl<R: FnMut(&Answer<'_>) -> io::Result<()>> Observer for Curve<'_, R> {
-    fn telling(&mut self, answer: &Answer<'_>) -> io::Result<()> {
+impl<R: FnMut(&Billed<'_>) -> io::Result<()>> Observer for Curve<'_, R> {
+    fn telling(&mut self, answer: &Billed<'_>) -> io::Result<()> {
         (self.record)(answer)
     }
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Serialize};
 
 use super::{Belief, learned::LearnedSmoothness, points::Points, sum::CompensatedSum, table::Table};
-use crate::{Setting, SettingsError, Smoothness, Storage, TellError, kernel};
+use crate::{Reply, Setting, SettingsError, Smoothness, Storage, TellError, kernel};
 
 /// Each user's last gradient `g̃_i`, the point `x_τi` where it was taken, and the mean `ḡ` of them all.
 ///
@@ -245,7 +245,8 @@ impl Belief for LastGradient {
         self.learning
     }
 
-    fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+    fn observe(&mut self, reply: &Reply<'_>) {
+        let Reply { user, point, gradient, .. } = *reply;
         self.answers += 1;
         self.before.point.clear();
         self.before.point.extend_from_slice(self.points.of(user));
@@ -294,7 +295,11 @@ impl Belief for LastGradient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Random;
+    use crate::{Random, choice::Purpose};
+
+    fn reply<'a>(user: usize, point: &'a [f64], gradient: &'a [f64]) -> Reply<'a> {
+        Reply::new(user, point, gradient, Purpose::Step)
+    }
 
     #[test]
     fn the_mean_does_not_drift() {
@@ -306,7 +311,7 @@ mod tests {
             // Answers shrink by twelve decades on the way: a plain running sum would keep the rounding of the large ones.
             let scale = 10f64.powf(6.0 - 12.0 * step as f64 / 20_000.0);
             let gradient: Vec<f64> = (0..dim).map(|_| scale * (random.unit() - 0.3)).collect();
-            belief.observe(random.index(users), &[0.0; 5], &gradient);
+            belief.observe(&reply(random.index(users), &[0.0; 5], &gradient));
         }
         for coordinate in 0..dim {
             let rows: Vec<f64> = (0..users).map(|user| belief.gradient(user)[coordinate]).collect();
@@ -334,10 +339,10 @@ mod tests {
     fn the_surrogate_waits_for_every_user() {
         let mut belief = LastGradient::new();
         belief.begin(2, 1, &Storage::default(), None).unwrap();
-        belief.observe(1, &[5.0], &[4.0]);
-        belief.observe(1, &[5.0], &[4.0]);
+        belief.observe(&reply(1, &[5.0], &[4.0]));
+        belief.observe(&reply(1, &[5.0], &[4.0]));
         assert_eq!(belief.surrogate_gradient(), None);
-        belief.observe(0, &[5.0], &[2.0]);
+        belief.observe(&reply(0, &[5.0], &[2.0]));
         assert_eq!(belief.surrogate_gradient(), Some(&[3.0][..]));
         assert_eq!(belief.error(0, &[2.0], 2.0), 6.0);
     }

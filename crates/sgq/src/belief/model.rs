@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::Belief;
-use crate::{Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel, matrix::Square};
+use crate::{Reply, Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel, matrix::Square};
 use alignment::Alignment;
 pub(crate) use answers::{Answer, Answers};
 pub use curvature::Curvature;
@@ -175,7 +175,8 @@ impl Belief for Model {
     }
 
     /// Judges an answer, and takes it in where it is believed.
-    fn observe(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
+    fn observe(&mut self, reply: &Reply<'_>) {
+        let Reply { user, point, gradient, .. } = *reply;
         if self.start.is_empty() {
             self.start = point.to_vec();
         }

@@ -145,7 +145,7 @@ impl<B: Belief + Clone> Parts for Triple<B> {
         // An answer at another point is for the update alone.
         let here = reply.purpose != Purpose::Elsewhere;
         if here {
-            self.belief.observe(reply.user, reply.point, reply.gradient);
+            self.belief.observe(&reply);
         }
         let step = Step { belief: &mut self.belief, reply, weight, size, smoothness };
         let moved = for_update && self.update.step(step, random, next);

@@ -90,6 +90,10 @@ where
     fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]) {
         (self.gradient)(user, point, gradient);
     }
+
+    fn user_loss(&self, user: usize, point: &[f64]) -> Option<f64> {
+        Some(self.user_value(user, point))
+    }
 }
 
 impl<V, G> Problem for Custom<V, G>

@@ -162,6 +162,17 @@ impl Oracle for DenseQuadratic {
             *out = 2.0 * terms.map(|((a, x), b)| a * (x - b)).sum::<f64>();
         }
     }
+
+    fn user_loss(&self, user: usize, point: &[f64]) -> Option<f64> {
+        Some(self.user_value(user, point))
+    }
+
+    fn hessian(&self, user: usize, _point: &[f64], hessian: &mut [f64]) -> bool {
+        let entries = self.dim * self.dim;
+        let curvature = &self.curvatures[user * entries..][..entries];
+        hessian.iter_mut().zip(curvature).for_each(|(out, curvature)| *out = 2.0 * curvature);
+        true
+    }
 }
 
 impl Problem for DenseQuadratic {
@@ -180,13 +191,6 @@ impl Problem for DenseQuadratic {
 
     fn objective_smoothness(&self) -> Option<f64> {
         Some(self.objective_smoothness)
-    }
-
-    fn hessian(&self, user: usize, _point: &[f64], hessian: &mut [f64]) -> bool {
-        let entries = self.dim * self.dim;
-        let curvature = &self.curvatures[user * entries..][..entries];
-        hessian.iter_mut().zip(curvature).for_each(|(out, curvature)| *out = 2.0 * curvature);
-        true
     }
 
     fn is_quadratic(&self) -> bool {

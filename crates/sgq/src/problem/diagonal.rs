@@ -88,6 +88,17 @@ impl Oracle for Quadratic {
             *out = 2.0 * a * (x - b);
         }
     }
+
+    fn user_loss(&self, user: usize, point: &[f64]) -> Option<f64> {
+        Some(self.user_value(user, point))
+    }
+
+    fn hessian(&self, user: usize, _point: &[f64], hessian: &mut [f64]) -> bool {
+        hessian.fill(0.0);
+        let diagonal = hessian.iter_mut().step_by(self.dim + 1);
+        diagonal.zip(self.row(user).0).for_each(|(out, curvature)| *out = 2.0 * curvature);
+        true
+    }
 }
 
 impl Problem for Quadratic {
@@ -106,13 +117,6 @@ impl Problem for Quadratic {
 
     fn objective_smoothness(&self) -> Option<f64> {
         Some(2.0 * self.mean_curvature.iter().copied().fold(0.0, f64::max))
-    }
-
-    fn hessian(&self, user: usize, _point: &[f64], hessian: &mut [f64]) -> bool {
-        hessian.fill(0.0);
-        let diagonal = hessian.iter_mut().step_by(self.dim + 1);
-        diagonal.zip(self.row(user).0).for_each(|(out, curvature)| *out = 2.0 * curvature);
-        true
     }
 
     fn is_quadratic(&self) -> bool {

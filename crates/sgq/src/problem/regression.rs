@@ -388,6 +388,26 @@ impl Oracle for Regression {
             self.rows.add_scaled(row, self.shares[row] * slope, gradient);
         }
     }
+
+    fn user_loss(&self, user: usize, point: &[f64]) -> Option<f64> {
+        Some(self.user_value(user, point))
+    }
+
+    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
+        let dim = self.rows.dim();
+        hessian.fill(0.0);
+        for row in self.blocks[user]..self.blocks[user + 1] {
+            let curvature = self.loss.curvature(self.rows.dot(row, point), self.targets[row]);
+            self.rows.add_outer(row, self.shares[row] * curvature, hessian);
+        }
+        for row in 0..dim {
+            for column in row + 1..dim {
+                hessian[row * dim + column] = hessian[column * dim + row];
+            }
+            hessian[row * dim + row] += self.l2;
+        }
+        true
+    }
 }
 
 impl Problem for Regression {
@@ -414,22 +434,6 @@ impl Problem for Regression {
 
     fn objective_smoothness(&self) -> Option<f64> {
         Some(self.objective_smoothness)
-    }
-
-    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
-        let dim = self.rows.dim();
-        hessian.fill(0.0);
-        for row in self.blocks[user]..self.blocks[user + 1] {
-            let curvature = self.loss.curvature(self.rows.dot(row, point), self.targets[row]);
-            self.rows.add_outer(row, self.shares[row] * curvature, hessian);
-        }
-        for row in 0..dim {
-            for column in row + 1..dim {
-                hessian[row * dim + column] = hessian[column * dim + row];
-            }
-            hessian[row * dim + row] += self.l2;
-        }
-        true
     }
 
     fn is_quadratic(&self) -> bool {

@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use super::{Outcome, Progress, Question, Session, TellError, Ticket, fingerprint};
-use crate::{ChoiceError, Chosen, Reply, StopReason, choice::Purpose, kernel, method::Taken, update::Wants};
+use crate::{
+    Answer, ChoiceError, Chosen, Detail, Reply, StopReason,
+    answer::{OwnedAnswer, unpack},
+    choice::Purpose,
+    method::Taken,
+    update::Wants,
+};
 
 impl Session<'_> {
     /// Takes the answer to a question: bills it, then uses it. Answers may come in any order.
@@ -11,18 +17,19 @@ impl Session<'_> {
     /// Telling the same answer again changes nothing. On an error nothing is billed and the question stays open. The answer to
     /// a question that [failed](Session::fail) is welcome all the same. After the run has stopped, an answer that was out is
     /// billed and believed, and the point stays.
-    pub fn tell(&mut self, ticket: Ticket, gradient: &[f64]) -> Result<(), TellError> {
+    pub fn tell<'a>(&mut self, ticket: Ticket, answer: impl Into<Answer<'a>>) -> Result<(), TellError> {
+        let answer = answer.into();
         match self.state.questions.outcome(ticket) {
             None => return Err(TellError::UnknownTicket { ticket }),
-            Some(Outcome::Answered(taken)) if taken == fingerprint(gradient) => return Ok(()),
+            Some(Outcome::Answered(taken)) if taken == fingerprint(&answer) => return Ok(()),
             Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
             Some(Outcome::Open | Outcome::Failed) => {}
         }
         let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
         let user = question.chosen.user;
-        self.check(user, &question.point, question.purpose, gradient)?;
-        self.state.meter.bill(user);
-        self.take(ticket, gradient);
+        self.check(user, &question.point, question.purpose, &answer)?;
+        self.state.meter.bill(user, &answer);
+        self.take(ticket, &answer);
         Ok(())
     }
 
@@ -96,28 +103,40 @@ impl Session<'_> {
         user: usize,
         point: &[f64],
         purpose: Purpose,
-        gradient: &[f64],
+        answer: &Answer<'_>,
     ) -> Result<(), TellError> {
-        if gradient.len() != point.len() {
-            return Err(TellError::Length { user, expected: point.len(), found: gradient.len() });
-        }
-        if !kernel::all_within(gradient, f64::MAX)
-            && let Some(coordinate) = gradient.iter().position(|value| !value.is_finite())
+        answer.check(user, point.len())?;
+        let (needs, sees) = (self.parts.facts().needs, self.sight.problem().is_some());
+        for (what, is_missing) in
+            [("Hessian", needs.hessians && answer.hessian.is_none()), ("loss", needs.losses && answer.loss.is_none())]
         {
-            return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
+            if is_missing && !sees {
+                return Err(TellError::Missing { user, what });
+            }
         }
         // An answer at another point is for the update alone.
-        if purpose == Purpose::Elsewhere { Ok(()) } else { self.parts.belief().check(user, point, gradient) }
+        if purpose == Purpose::Elsewhere {
+            return Ok(());
+        }
+        let mut buffer = OwnedAnswer::default();
+        let weighed = self.state.weights.weigh(user, *answer, &mut buffer);
+        if !weighed.is_finite() {
+            return Err(TellError::Extra { user, what: "weight", why: "makes its answer too large".to_owned() });
+        }
+        self.parts.belief().check(user, point, weighed.gradient)
     }
 
     /// Takes in the answer to a question that is out, or has failed.
-    pub(super) fn take(&mut self, ticket: Ticket, gradient: &[f64]) {
+    pub(super) fn take(&mut self, ticket: Ticket, answer: &Answer<'_>) {
         let failed = self.state.questions.outcome(ticket) == Some(Outcome::Failed);
-        let Some(mut question) = self.state.questions.close(ticket, Outcome::Answered(fingerprint(gradient))) else {
+        let Some(mut question) = self.state.questions.close(ticket, Outcome::Answered(fingerprint(answer))) else {
             return;
         };
         let user = question.chosen.user;
         self.state.absence.answered(user);
+        if let Some(weight) = answer.weight {
+            self.state.weights.learn(user, self.state.users(), weight);
+        }
         if failed && !question.purpose.is_sweep() && self.parts.facts().needs.one_at_a_time {
             // The update has gone on without it: such an answer is for the belief, where it is at a point of the run at all.
             if question.purpose == Purpose::Elsewhere {
@@ -128,7 +147,7 @@ impl Session<'_> {
         // Somebody answers after all.
         self.state.stop = self.state.stop.filter(|stop| *stop != StopReason::NobodyAnswers);
         if !question.purpose.is_sweep() {
-            return self.deliver(&question, gradient);
+            return self.deliver(&question, answer);
         }
         // A late answer may be what a sweep still waits for, or nothing but news of a point behind us.
         let waits = match &mut self.state.sweep {
@@ -141,34 +160,34 @@ impl Session<'_> {
         };
         if !waits {
             question.purpose = Purpose::Earlier;
-            return self.deliver(&question, gradient);
+            return self.deliver(&question, answer);
         }
         let (sweep, open) = (self.state.sweep.get_or_insert_default(), &self.state.questions.open);
         if !sweep.is_next(user, open) {
-            sweep.held.push((question, gradient.to_vec()));
+            sweep.held.push((question, answer.into()));
             return;
         }
-        self.deliver_in_sweep(question, gradient);
+        self.deliver_in_sweep(question, answer);
         while let Some((question, answer)) =
             self.state.sweep.as_mut().and_then(|sweep| sweep.release(&self.state.questions.open))
         {
-            self.deliver_in_sweep(question, &answer);
+            self.deliver_in_sweep(question, &Answer::from(&answer));
         }
     }
 
     /// Uses an answer of the sweep under way, whose turn it is.
-    fn deliver_in_sweep(&mut self, mut question: Question, gradient: &[f64]) {
+    fn deliver_in_sweep(&mut self, mut question: Question, answer: &Answer<'_>) {
         let open = &self.state.questions.open;
         let last = self.state.sweep.as_ref().is_none_or(|sweep| sweep.is_over(open));
         if last {
             self.state.sweep = None;
         }
         question.purpose = Purpose::Sweep { last };
-        self.deliver(&question, gradient);
+        self.deliver(&question, answer);
     }
 
     /// Uses an answer.
-    fn deliver(&mut self, question: &Question, gradient: &[f64]) {
+    fn deliver(&mut self, question: &Question, answer: &Answer<'_>) {
         let Question { chosen, purpose, point, progress, .. } = question;
         let for_update = match purpose {
             _ if self.state.stop.is_some() => false,
@@ -177,7 +196,7 @@ impl Session<'_> {
             // While a new snapshot is taken, what was asked for before it is too late for a step.
             Purpose::Step | Purpose::Elsewhere => self.state.sweep.is_none(),
         };
-        let moved = self.use_answer(chosen, *purpose, point, gradient, for_update.then_some(*progress));
+        let moved = self.use_answer(chosen, *purpose, point, answer, for_update.then_some(*progress));
         // The question to the same user at the current point follows one at another.
         if *purpose == Purpose::Elsewhere {
             self.state.follow_up = Some(*chosen);
@@ -193,18 +212,24 @@ impl Session<'_> {
         chosen: &Chosen,
         purpose: Purpose,
         point: &[f64],
-        gradient: &[f64],
+        answer: &Answer<'_>,
         for_update: Option<Progress>,
     ) -> bool {
+        let (user, needs, useful) = (chosen.user, self.parts.facts().needs, self.wants());
         let state = &mut self.state;
-        let (user, needs) = (chosen.user, self.parts.facts().needs);
-        let mut reply = Reply { user, point, gradient, purpose, loss: None, hessian: None };
-        if let Some(problem) = self.sight.problem() {
-            reply.loss = needs.losses.then(|| problem.user_value(user, point));
-            if needs.hessians && problem.hessian(user, point, &mut self.hessian) {
-                reply.hessian = Some(&self.hessian);
+        let Answer { gradient, loss, hessian, variance, .. } = state.weights.weigh(user, *answer, &mut self.weighted);
+        // What a method needs and users were not asked for, a simulation lets it see.
+        let seen = self.sight.problem();
+        let has_hessian = match hessian.filter(|_| useful == Detail::Hessian) {
+            Some(packed) => {
+                unpack(packed, point.len(), &mut self.hessian);
+                true
             }
-        }
+            None => needs.hessians && seen.is_some_and(|problem| problem.hessian(user, point, &mut self.hessian)),
+        };
+        let seen_loss = || seen.filter(|_| needs.losses).map(|problem| problem.user_value(user, point));
+        let (loss, hessian) = (loss.or_else(seen_loss), has_hessian.then_some(&*self.hessian));
+        let reply = Reply { user, point, gradient, purpose, loss, hessian, variance };
         // The asked point is still needed, and the question may still be held by the caller: write beside it.
         let next_point = Arc::make_mut(&mut self.next_point);
         next_point.copy_from_slice(&state.point);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Session, Sight, TellError, fingerprint, questions::Sweep};
-use crate::{ChoiceError, Chosen, Method, Settings, SettingsError, StopReason, choice::Purpose, update::Wants};
+use crate::{Answer, ChoiceError, Chosen, Method, Settings, SettingsError, StopReason, choice::Purpose, update::Wants};
 
 /// One answer that was paid for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,41 @@ pub struct PaidAnswer {
     pub point: Vec<f64>,
     /// What.
     pub gradient: Vec<f64>,
+    /// The user's loss, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// The lower triangle of its Hessian, row by row, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hessian: Option<Vec<f64>>,
+    /// The variance of its gradient's noise, where it said so: of each coordinate, or one number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variance: Option<Vec<f64>>,
+    /// What it counts in the objective, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+}
+
+impl PaidAnswer {
+    /// An answer of a user at a point.
+    pub fn new<'a>(user: usize, point: &[f64], answer: impl Into<Answer<'a>>) -> Self {
+        let answer = answer.into();
+        Self {
+            user,
+            point: point.to_vec(),
+            gradient: answer.gradient.to_vec(),
+            loss: answer.loss,
+            hessian: answer.hessian.map(<[f64]>::to_vec),
+            variance: answer.variance.map(<[f64]>::to_vec),
+            weight: answer.weight,
+        }
+    }
+
+    fn answer(&self) -> Answer<'_> {
+        let mut answer = Answer::new(&self.gradient);
+        (answer.loss, answer.hessian, answer.variance) = (self.loss, self.hessian.as_deref(), self.variance.as_deref());
+        answer.weight = self.weight;
+        answer
+    }
 }
 
 impl<'s> Session<'s> {
@@ -31,7 +66,7 @@ impl<'s> Session<'s> {
     /// ```
     /// use sgq::{PaidAnswer, Session, Settings, Sight, method};
     ///
-    /// let paid = PaidAnswer { user: 1, point: vec![5.0], gradient: vec![4.0] };
+    /// let paid = PaidAnswer::new(1, &[5.0], &[4.0]);
     /// let settings = Settings::new(vec![5.0], 2).step_size(0.1).budget(9);
     /// let mut session = Session::with_answers(method::saga(), settings, Sight::Blind, &[paid])?;
     /// // Whoever has answered is not asked again before the first step.
@@ -85,17 +120,17 @@ impl<'s> Session<'s> {
                 return Ok(index);
             }
             let purpose = self.state.questions.with_ticket(query.ticket).map_or(Purpose::Step, |it| it.purpose);
-            let checked = self.check(answer.user, &query.point, purpose, &answer.gradient);
+            let checked = self.check(answer.user, &query.point, purpose, &answer.answer());
             checked.map_err(|error| at(error.into()))?;
             self.state.meter.take_over();
-            self.take(query.ticket, &answer.gradient);
+            self.take(query.ticket, &answer.answer());
         }
         Ok(answers.len())
     }
 
     /// Takes in an answer to a question that this session has not asked.
     fn take_over(&mut self, answer: &PaidAnswer) -> Result<(), Refused> {
-        let PaidAnswer { user, point, gradient } = answer;
+        let (PaidAnswer { user, point, .. }, answer) = (answer, answer.answer());
         let (users, dim) = (self.state.users(), self.state.point.len());
         if *user >= users {
             return Err(Refused::NoSuchUser { user: *user, users });
@@ -103,7 +138,7 @@ impl<'s> Session<'s> {
         if point.len() != dim || point.iter().any(|x| !x.is_finite()) {
             return Err(Refused::Point { user: *user, dim });
         }
-        self.check(*user, point, Purpose::Earlier, gradient)?;
+        self.check(*user, point, Purpose::Earlier, &answer)?;
         self.state.meter.take_over();
         // Where it diverged on the way does not matter, if it came back: a method may take over because of that.
         (self.state.follow_up, self.state.stop) = (None, None);
@@ -116,8 +151,11 @@ impl<'s> Session<'s> {
             |session: &Self| !session.parts.belief().wants_first_sweep() || session.next_of_sweep(0).is_none();
         let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);
         let for_update = for_update.then_some(self.state.progress);
-        self.state.questions.note_unasked(fingerprint(gradient));
-        self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, gradient, for_update);
+        self.state.questions.note_unasked(fingerprint(&answer));
+        if let Some(weight) = answer.weight {
+            self.state.weights.learn(*user, users, weight);
+        }
+        self.use_answer(&Chosen::user(*user), Purpose::Earlier, point, &answer, for_update);
         Ok(())
     }
 }

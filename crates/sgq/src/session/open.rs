@@ -1,11 +1,11 @@
 //! Building a session: everything that can be wrong is found here, before anybody is asked anything.
 
 use super::{
-    Session, Sight, State, StopRules,
+    Session, Sight, State, StopRules, Weights,
     questions::{Absence, Progress, Questions, Sweep},
 };
 use crate::{
-    Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
+    Detail, Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
     step_size::{Known, Schedule},
     theory::Theorem,
     update::Wants,
@@ -46,11 +46,15 @@ impl<'s> Session<'s> {
         parts.begin(users, dim)?;
         let facts = parts.facts();
         let needs = facts.needs;
-        check_needs(&name, needs, &sight)?;
+        check_needs(&name, needs, &sight, settings.answers)?;
         if needs.one_at_a_time && settings.open > 1 {
             return Err(SettingsError::Unmet { method: name, need: Need::OneAtATime });
         }
         let unmet = |need| Err(SettingsError::Unmet { method: name.clone(), need });
+        let weights = Weights::new(settings.weights.as_deref(), users)?;
+        if settings.weights.is_some() && sight.problem().is_some() {
+            return Err(SettingsError::WeightsOfProblem);
+        }
         let smoothness = settings.known_smoothness()?;
         if needs.smoothness && smoothness.is_none() && !(parts.belief().learns_smoothness() && needs.or_learned) {
             return unmet(Need::Smoothness);
@@ -96,6 +100,8 @@ impl<'s> Session<'s> {
             point: settings.start.into(),
             progress: Progress::default(),
             at_once: settings.open,
+            answers: settings.answers,
+            weights,
             sweep: begins_with_sweep.then(|| Sweep::from(0)),
             follow_up: None,
             questions: Questions::default(),
@@ -130,19 +136,21 @@ impl Session<'_> {
 }
 
 /// Refuses a method that needs to see more than this session can.
-pub(super) fn check_needs(name: &str, needs: Needs, sight: &Sight<'_>) -> Result<(), SettingsError> {
+pub(super) fn check_needs(name: &str, needs: Needs, sight: &Sight<'_>, answers: Detail) -> Result<(), SettingsError> {
     let unmet = |need| Err(SettingsError::Unmet { method: name.to_owned(), need });
     if needs.oracle && sight.oracle().is_none() {
         return unmet(Need::Oracle);
     }
-    if needs.losses && sight.problem().is_none() {
+    let is_asked_for = answers >= Detail::Loss && !needs.polls;
+    if needs.losses && !is_asked_for && sight.problem().is_none() {
         return unmet(Need::Losses);
     }
     let has_hessians = |problem: &dyn Problem| {
         let dim = problem.dim();
         problem.hessian(0, &vec![0.0; dim], &mut vec![0.0; dim * dim])
     };
-    if needs.hessians && !sight.problem().is_some_and(has_hessians) {
+    let sees_hessians = sight.problem().map_or(answers == Detail::Hessian, has_hessians);
+    if needs.hessians && !sees_hessians {
         return unmet(Need::Hessians);
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::Ticket;
-use crate::{Chosen, choice::Purpose};
+use crate::{Chosen, answer::OwnedAnswer, choice::Purpose};
 
 /// A question that was asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ pub(super) struct Sweep {
     /// Those who failed, to be asked again.
     pub again: Vec<usize>,
     /// Answers that came before those of earlier users.
-    pub held: Vec<(Question, Vec<f64>)>,
+    pub held: Vec<(Question, OwnedAnswer)>,
 }
 
 impl Sweep {
@@ -132,7 +132,7 @@ impl Sweep {
     }
 
     /// The first answer on hold that can be used now.
-    pub fn release(&mut self, open: &[Question]) -> Option<(Question, Vec<f64>)> {
+    pub fn release(&mut self, open: &[Question]) -> Option<(Question, OwnedAnswer)> {
         let first = (0..self.held.len()).min_by_key(|place| self.held[*place].0.chosen.user)?;
         let (question, answer) = self.held.swap_remove(first);
         if self.is_next(question.chosen.user, open) {

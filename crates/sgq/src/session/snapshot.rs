@@ -9,7 +9,7 @@ use super::{
 use crate::{Method, SettingsError, random::Fingerprint};
 
 /// The last byte is another one whenever the layout of any part changes.
-const MAGIC: &[u8; 4] = b"sgq\x06";
+const MAGIC: &[u8; 4] = b"sgq\x07";
 const HEADER: usize = MAGIC.len() + 8;
 
 impl<'s> Session<'s> {
@@ -62,7 +62,7 @@ impl<'s> Session<'s> {
         parts.load(rest).ok_or_else(mismatch)?;
         parts.belief().restored()?;
         check_sight(&sight, state.users(), state.point.len())?;
-        check_needs(&name, parts.facts().needs, &sight)?;
+        check_needs(&name, parts.facts().needs, &sight, state.answers)?;
         if state.stop_rules.has_target_gap() && sight.gap(&state.point).is_none() {
             return Err(SettingsError::NeedsOptimum.into());
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Settings, SettingsError, kernel};
+use crate::{Meter, Settings, SettingsError, kernel};
 
 /// Why a run ended. None of these is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,16 @@ pub enum StopReason {
     Budget {
         /// The queries paid for.
         queries: u64,
+    },
+    /// What is left of the budget in cost is not enough for anybody.
+    CostBudget {
+        /// What was paid.
+        cost: f64,
+    },
+    /// What is left of the budget in numbers is not enough for another answer.
+    NumbersBudget {
+        /// The numbers that answers held.
+        numbers: u64,
     },
     /// The objective gap is at or below the target.
     TargetGap {
@@ -38,6 +48,8 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget { queries } => write!(f, "the budget of {queries} queries is spent"),
+            Self::CostBudget { cost } => write!(f, "the budget in cost is spent ({cost})"),
+            Self::NumbersBudget { numbers } => write!(f, "the budget in numbers sent is spent ({numbers})"),
             Self::TargetGap { gap } => write!(f, "the target gap is reached ({gap:.3e})"),
             Self::SurrogateGradient { norm } => {
                 write!(f, "the surrogate gradient is small ({norm:.3e})")
@@ -48,10 +60,19 @@ impl fmt::Display for StopReason {
     }
 }
 
+impl StopReason {
+    /// Whether a budget is spent.
+    pub fn is_budget(self) -> bool {
+        matches!(self, Self::Budget { .. } | Self::CostBudget { .. } | Self::NumbersBudget { .. })
+    }
+}
+
 /// The stop conditions of one session, checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct StopRules {
     budget: Option<u64>,
+    cost_budget: Option<f64>,
+    numbers_budget: Option<u64>,
     target_gap: Option<f64>,
     gradient_tolerance: Option<f64>,
     largest_coordinate: f64,
@@ -60,6 +81,7 @@ pub(super) struct StopRules {
 impl StopRules {
     pub(super) fn new(settings: &Settings) -> Result<Self, SettingsError> {
         for (name, value) in [
+            ("budget in cost", settings.cost_budget),
             ("target gap", settings.target_gap),
             ("gradient tolerance", settings.gradient_tolerance),
             ("divergence limit", Some(settings.divergence_limit)),
@@ -77,6 +99,8 @@ impl StopRules {
         }
         Ok(Self {
             budget: settings.budget,
+            cost_budget: settings.cost_budget,
+            numbers_budget: settings.numbers_budget,
             target_gap: settings.target_gap,
             gradient_tolerance: settings.gradient_tolerance,
             largest_coordinate,
@@ -92,9 +116,24 @@ impl StopRules {
         self.budget = self.budget.map(|budget| budget.saturating_add(queries));
     }
 
-    /// Whether the budget allows one more question, with so many out.
-    pub(super) fn allows(&self, queries: u64, out: usize) -> bool {
-        self.budget.is_none_or(|budget| queries.saturating_add(out as u64) < budget)
+    pub(super) fn extend_cost(&mut self, cost: f64) {
+        self.cost_budget = self.cost_budget.map(|budget| budget + cost.max(0.0));
+    }
+
+    pub(super) fn extend_numbers(&mut self, numbers: u64) {
+        self.numbers_budget = self.numbers_budget.map(|budget| budget.saturating_add(numbers));
+    }
+
+    /// Whether the budgets allow one more question, with so many out that will cost so much and bring so many numbers.
+    pub(super) fn allows(&self, out: u64, cost: f64, numbers: u64, meter: &Meter, numbers_each: u64) -> bool {
+        self.budget.is_none_or(|budget| meter.billed().saturating_add(out) < budget)
+            && self.cost_left(meter.cost() + cost).is_none_or(|left| meter.cheapest() <= left)
+            && self.numbers_budget.is_none_or(|budget| meter.numbers() + numbers + numbers_each <= budget)
+    }
+
+    /// What is left of the budget in cost where so much is spent; none where there is no such budget. Rounding does not spend it.
+    pub(super) fn cost_left(&self, spent: f64) -> Option<f64> {
+        self.cost_budget.map(|budget| budget * (1.0 + 1e-9) - spent)
     }
 
     pub(super) fn diverged(&self, point: &[f64]) -> bool {
@@ -104,7 +143,8 @@ impl StopRules {
     /// The first condition that holds. The budget comes last, so that a target reached with the last query is seen.
     pub(super) fn reason(
         &self,
-        queries: u64,
+        meter: &Meter,
+        numbers_each: u64,
         gap: impl FnOnce() -> Option<f64>,
         surrogate_gradient: Option<&[f64]>,
     ) -> Option<StopReason> {
@@ -122,7 +162,15 @@ impl StopRules {
                 return Some(StopReason::SurrogateGradient { norm });
             }
         }
-        self.budget.is_some_and(|budget| queries >= budget).then_some(StopReason::Budget { queries })
+        let (queries, cost, numbers) = (meter.billed(), meter.cost(), meter.numbers());
+        if self.budget.is_some_and(|budget| queries >= budget) {
+            return Some(StopReason::Budget { queries });
+        }
+        if self.cost_left(cost).is_some_and(|left| meter.cheapest() > left) {
+            return Some(StopReason::CostBudget { cost });
+        }
+        let spent = self.numbers_budget.is_some_and(|budget| numbers + numbers_each > budget);
+        spent.then_some(StopReason::NumbersBudget { numbers })
     }
 }
 

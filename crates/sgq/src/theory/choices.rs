@@ -2,8 +2,8 @@
 
 use super::heterogeneity::gradients;
 use crate::{
-    Belief, LastGradient, Need, Problem, Query, SettingsError, Smoothness, Storage, bonus, drive::Answer,
-    expected_improvement, kernel,
+    Belief, LastGradient, Need, Problem, Query, Reply, SettingsError, Smoothness, Storage, bonus, choice::Purpose,
+    drive::Billed, expected_improvement, kernel,
 };
 
 /// Follows a run, answer by answer, and measures at each step how far its choice was from the oracle's.
@@ -61,11 +61,11 @@ impl<'p> Choices<'p> {
 
     /// Takes the next answer of the run, and measures the choice behind it. None as long as some user has not been asked
     /// yet, and for the sweep at the start.
-    pub fn observe(&mut self, answer: &Answer<'_>) -> Option<Measured> {
-        let Answer { query, step_size, .. } = *answer;
+    pub fn observe(&mut self, billed: &Billed<'_>) -> Option<Measured> {
+        let Billed { query, step_size, .. } = *billed;
         let everybody_asked = self.table.surrogate_gradient().is_some();
         let measured = everybody_asked.then(|| self.measure(query, step_size));
-        self.table.observe(query.user, &query.point, answer.gradient);
+        self.table.observe(&Reply::new(query.user, &query.point, billed.answer.gradient, Purpose::Step));
         measured
     }
 

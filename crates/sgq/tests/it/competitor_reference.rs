@@ -228,6 +228,19 @@ impl Oracle for LogCosh {
         }
         gradient.copy_from_slice(&sum);
     }
+
+    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
+        let dim = point.len();
+        for (place, entry) in hessian.iter_mut().enumerate() {
+            let (row, column) = (place / dim, place % dim);
+            *entry = if row == column { Self::LAMBDA } else { 0.0 };
+            for (a, b) in &self.rows[user] {
+                let tanh = (dot(a, point) - b).tanh();
+                *entry += (1.0 - tanh * tanh) * a[row] * a[column];
+            }
+        }
+        true
+    }
 }
 
 impl Problem for LogCosh {
@@ -243,19 +256,6 @@ impl Problem for LogCosh {
 
     fn pl_constant(&self) -> Option<f64> {
         Some(Self::LAMBDA)
-    }
-
-    fn hessian(&self, user: usize, point: &[f64], hessian: &mut [f64]) -> bool {
-        let dim = point.len();
-        for (place, entry) in hessian.iter_mut().enumerate() {
-            let (row, column) = (place / dim, place % dim);
-            *entry = if row == column { Self::LAMBDA } else { 0.0 };
-            for (a, b) in &self.rows[user] {
-                let tanh = (dot(a, point) - b).tanh();
-                *entry += (1.0 - tanh * tanh) * a[row] * a[column];
-            }
-        }
-        true
     }
 
     fn optimum(&self) -> Option<&Optimum> {

@@ -24,7 +24,7 @@ fn advance(session: &mut Session<'_>, problem: &dyn Oracle) -> PaidAnswer {
     let query = session.ask().unwrap().expect("no stop condition is met");
     let mut gradient = vec![0.0; problem.dim()];
     problem.gradient(query.user, &query.point, &mut gradient);
-    let paid = PaidAnswer { user: query.user, point: query.point.to_vec(), gradient: gradient.clone() };
+    let paid = PaidAnswer::new(query.user, &query.point, &gradient);
     session.tell(query.ticket, &gradient).unwrap();
     paid
 }
@@ -425,7 +425,7 @@ fn a_raised_budget_changes_nothing_else() {
 #[test]
 fn a_diverged_run_can_be_taken_over() {
     let slope = |x: f64| 2.0 * x;
-    let answer = |x: f64| PaidAnswer { user: 0, point: vec![x], gradient: vec![slope(x)] };
+    let answer = |x: f64| PaidAnswer::new(0, &[x], &[slope(x)]);
     for method in [method::sgd(), method::frugal(), method::saga(), method::svrg(4)] {
         let settings = Settings::new(vec![1.0], 1).smoothness(vec![2.0]).step_size(0.1).divergence_limit(1e6);
         let paid = [1e8, 1.0, 0.5, -1e9].map(answer);

@@ -211,7 +211,7 @@ fn exponent(number: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Belief, Random, Storage};
+    use crate::{Belief, Random, Reply, Storage, choice::Purpose};
 
     #[test]
     fn errors_stay_within_their_bounds() {
@@ -226,7 +226,8 @@ mod tests {
             let (first, second) = (point(0.0), point(0.0));
             for user in 0..users {
                 // Most at one place, some at the place where the errors are computed.
-                belief.observe(user, if user % 4 == 0 { &second } else { &first }, &vec![1.0; dim]);
+                let point = if user % 4 == 0 { &second } else { &first };
+                belief.observe(&Reply::new(user, point, &vec![1.0; dim], Purpose::Step));
             }
             let mut errors = Errors::new(&belief, &smoothness, &second);
             for step in 0..60 {
@@ -249,7 +250,7 @@ mod tests {
                 // Twice at the same place now and then.
                 for user in [step * 7 % users, step * 11 % users].into_iter().take(1 + step % 2) {
                     errors.leave(&belief, user, smoothness[user]);
-                    belief.observe(user, &x, &vec![1.0; dim]);
+                    belief.observe(&Reply::new(user, &x, &vec![1.0; dim], Purpose::Step));
                     errors.arrive(&belief, user, smoothness[user]);
                 }
             }

@@ -250,7 +250,7 @@ fn no_theorem_is_claimed_for_a_lazy_start() {
 #[test]
 fn answers_for_the_belief_alone_are_not_missed() {
     // f_i(x) = (x − i)².
-    let answer = |user: usize, x: f64| PaidAnswer { user, point: vec![x], gradient: vec![2.0 * (x - user as f64)] };
+    let answer = |user: usize, x: f64| PaidAnswer::new(user, &[x], &[2.0 * (x - user as f64)]);
     let (alpha, far) = (0.1, -1e9);
     let settings = Settings::new(vec![1.0], 2).step_size(alpha).divergence_limit(1e6);
     let open = |method: Method, paid: &[PaidAnswer]| {

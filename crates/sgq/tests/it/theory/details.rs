@@ -283,7 +283,7 @@ fn a_choice_measured_by_hand() {
     let method = Method::new("script", Nothing, Script(script), Walk(vec![5.0, 4.0, 4.0, 4.0]));
     let mut session = Session::new(method, Settings::new(vec![5.0], 2).step_size(0.1)).unwrap();
     let mut measured = Vec::new();
-    let observe = |answer: &sgq::drive::Answer<'_>| {
+    let observe = |answer: &sgq::drive::Billed<'_>| {
         measured.push((answer.query.user, answer.query.point[0], choices.observe(answer)));
         Ok(())
     };
