@@ -79,6 +79,18 @@ pub trait Belief: Part {
     /// Takes in one user's answer at the point where it was asked for.
     fn observe(&mut self, reply: &Reply<'_>);
 
+    /// Forgets a user who is no longer one: means are over the others from here on. Returns false where it cannot, and then
+    /// nothing has changed.
+    fn leave(&mut self, user: usize) -> bool {
+        let _ = user;
+        false
+    }
+
+    /// A user who had left is one again, of whom nothing is known. Only called after `leave` has returned true.
+    fn join(&mut self, user: usize) {
+        let _ = user;
+    }
+
     /// Whether it will have a surrogate gradient.
     fn has_surrogate(&self) -> bool {
         false
@@ -96,6 +108,10 @@ pub struct Nothing;
 
 impl Belief for Nothing {
     fn observe(&mut self, _reply: &Reply<'_>) {}
+
+    fn leave(&mut self, _user: usize) -> bool {
+        true
+    }
 }
 
 /// The built-in beliefs, for methods that are put together at run time.

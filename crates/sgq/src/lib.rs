@@ -49,7 +49,7 @@ pub use part::Part;
 pub use problem::Problem;
 pub use random::Random;
 pub use score::{best_improvement, bonus, expected_improvement};
-pub use session::{PaidAnswer, Query, Session, Sight, StopReason, TellError, Ticket};
+pub use session::{MemberError, PaidAnswer, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use setting::{Setting, SettingError};
 pub use settings::{Settings, SettingsError};
 pub use smoothness::{Smoothness, SmoothnessError};

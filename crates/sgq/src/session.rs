@@ -2,13 +2,14 @@
 
 mod answers;
 mod earlier;
+mod members;
 mod open;
 mod questions;
 mod snapshot;
 mod stop;
 pub(crate) mod weights;
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,6 +27,7 @@ use crate::{
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
+pub use members::MemberError;
 use questions::{Absence, Outcome, Progress, Question, Questions, Sweep};
 pub use snapshot::{RestoreError, SnapshotError};
 pub use stop::StopReason;
@@ -184,6 +186,8 @@ struct State {
     follow_up: Option<Chosen>,
     questions: Questions,
     absence: Absence,
+    /// Who is no longer a user.
+    left: BTreeSet<usize>,
     stop: Option<StopReason>,
 }
 
@@ -347,14 +351,18 @@ impl<'s> Session<'s> {
     /// Whether each user cannot be asked now, because it is out, away, has just failed, or costs more than what is left; empty
     /// where everybody can be.
     fn busy(&self) -> Vec<bool> {
-        let State { questions, absence, meter, stop_rules, .. } = &self.state;
+        let State { questions, absence, left: gone, meter, stop_rules, .. } = &self.state;
         let out = || questions.open.iter().map(|question| question.chosen.user);
         let left = stop_rules.cost_left(meter.cost() + out().map(|user| meter.cost_of(user)).sum::<f64>());
-        if questions.open.is_empty() && absence.is_empty() && left.is_none_or(|left| meter.dearest() <= left) {
+        if questions.open.is_empty()
+            && absence.is_empty()
+            && gone.is_empty()
+            && left.is_none_or(|left| meter.dearest() <= left)
+        {
             return Vec::new();
         }
         let mut busy = vec![false; self.state.users()];
-        out().chain(absence.cannot_be_asked()).for_each(|user| busy[user] = true);
+        out().chain(absence.cannot_be_asked()).chain(gone.iter().copied()).for_each(|user| busy[user] = true);
         if let Some(left) = left {
             busy.iter_mut().enumerate().for_each(|(user, busy)| *busy |= meter.cost_of(user) > left);
         }
@@ -364,7 +372,8 @@ impl<'s> Session<'s> {
     /// The first user of a sweep from this one on: anybody where the update wants everybody, else whoever was not asked.
     fn next_of_sweep(&self, from: usize) -> Option<usize> {
         let everybody = self.parts.wants() == Wants::Everybody;
-        (from..self.state.users()).find(|user| everybody || !self.parts.belief().is_asked(*user))
+        let is_wanted = |user: &usize| everybody || !self.parts.belief().is_asked(*user);
+        (from..self.state.users()).find(|user| !self.state.left.contains(user) && is_wanted(user))
     }
 
     /// The choice's pick; `None` where nobody can be asked before an answer comes.
@@ -521,7 +530,7 @@ impl State {
     /// Whether a user can be asked now: no question is out to it, it is not away, and has not just failed.
     fn is_free(&self, user: usize) -> bool {
         let is_out = |question: &Question| question.chosen.user == user;
-        !self.questions.open.iter().any(is_out) && self.absence.can_be_asked(user)
+        !self.questions.open.iter().any(is_out) && self.absence.can_be_asked(user) && !self.left.contains(&user)
     }
 }
 

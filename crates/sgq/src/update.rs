@@ -75,6 +75,11 @@ pub trait Update<B: Belief>: Part {
         Wants::Chosen
     }
 
+    /// Whether users may leave and join: not where it keeps something of each of them, which nobody takes out.
+    fn lets_users_go(&self) -> bool {
+        false
+    }
+
     /// Moves the point on an answer; returns whether that was a step.
     fn step(&mut self, step: Step<'_, B>, random: &mut Random, point: &mut [f64]) -> bool;
 }
@@ -133,6 +138,10 @@ impl<B: Belief> Update<B> for Sgd {
         of_sgd
     }
 
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
         kernel::add_scaled(point, -step.size * step.weight, step.reply.gradient);
         true
@@ -155,6 +164,10 @@ impl Update<LastGradient> for Saga {
     fn theorem(&self, of_sgd: Option<Theorem>) -> Option<Theorem> {
         // SAGA's analysis is for uniform sampling only.
         (of_sgd == Some(Theorem::UniformSgd)).then_some(Theorem::Saga)
+    }
+
+    fn lets_users_go(&self) -> bool {
+        true
     }
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {

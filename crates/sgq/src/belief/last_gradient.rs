@@ -1,6 +1,6 @@
 //! Each user's last gradient and where it was taken.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeSet, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ pub struct LastGradient {
     norms: Vec<f64>,
     asked: Vec<bool>,
     unasked: usize,
+    /// Who is no longer a user: their rows stay, and count for nothing.
+    left: BTreeSet<usize>,
+    /// Whether somebody has left at any time.
+    left_once: bool,
     sum: CompensatedSum,
     mean: Vec<f64>,
     /// Answers taken in: whoever keeps something of their own beside this table sees by it what was missed.
@@ -108,7 +112,9 @@ impl LastGradient {
 
     /// How many users the mean `ḡ` is over: all of them, or the users asked so far where the table is lazy.
     pub fn users_in_mean(&self) -> usize {
-        if self.lazy { self.norms.len() - self.unasked } else { self.norms.len() }
+        let users = self.norms.len() - self.left.len();
+        // Whoever joins later is not waited for.
+        if self.lazy || self.left_once { users - self.unasked } else { users }
     }
 
     /// `g̃_i`: the user's last gradient (zero before the first one).
@@ -168,6 +174,13 @@ impl LastGradient {
         self.answers
     }
 
+    fn average(&mut self) {
+        let count = self.users_in_mean().max(1);
+        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
+            *mean = self.sum.get(coordinate) / count as f64;
+        }
+    }
+
     /// `⟨vector, g̃_i⟩`.
     pub(crate) fn inner_product(&self, vector: &[f64], user: usize) -> f64 {
         self.gradients.dot(user, &self.points, vector)
@@ -217,6 +230,8 @@ impl Belief for LastGradient {
             norms: vec![0.0; users],
             asked: vec![false; users],
             unasked: users,
+            left: BTreeSet::new(),
+            left_once: false,
             sum: CompensatedSum::new(dim),
             mean: vec![0.0; dim],
             answers: 0,
@@ -269,7 +284,7 @@ impl Belief for LastGradient {
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
             self.sum = CompensatedSum::new(self.dim);
-            for user in 0..self.norms.len() {
+            for user in (0..self.norms.len()).filter(|user| !self.left.contains(user)) {
                 self.sum.replace(&vec![0.0; self.dim], &self.gradients.row(user, &self.points));
             }
         }
@@ -277,10 +292,30 @@ impl Belief for LastGradient {
             self.asked[user] = true;
             self.unasked -= 1;
         }
-        let count = self.users_in_mean();
-        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
-            *mean = self.sum.get(coordinate) / count as f64;
+        self.average();
+    }
+
+    fn leave(&mut self, user: usize) -> bool {
+        self.left.insert(user);
+        self.left_once = true;
+        if self.asked[user] {
+            let row = self.gradients.row(user, &self.points).into_owned();
+            self.sum.replace(&row, &vec![0.0; self.dim]);
+        } else {
+            self.unasked -= 1;
         }
+        self.average();
+        true
+    }
+
+    fn join(&mut self, user: usize) {
+        self.left.remove(&user);
+        self.asked[user] = false;
+        self.unasked += 1;
+        let zero = vec![0.0; self.dim];
+        self.gradients.set(user, &zero, &zero);
+        self.points.place(user, &zero);
+        self.norms[user] = 0.0;
     }
 
     fn has_surrogate(&self) -> bool {

@@ -196,6 +196,21 @@ impl Belief for Model {
         }
     }
 
+    fn leave(&mut self, user: usize) -> bool {
+        self.answers.leave(user);
+        self.square_sizes -= self.sizes[user] * self.sizes[user];
+        self.estimate = None;
+        if self.plan.is_some() {
+            self.begin_plan();
+        }
+        true
+    }
+
+    fn join(&mut self, user: usize) {
+        self.answers.join();
+        self.square_sizes += self.sizes[user] * self.sizes[user];
+    }
+
     fn has_surrogate(&self) -> bool {
         true
     }
@@ -235,7 +250,7 @@ impl Model {
 
     /// The users whose answers are held, in the order of the first time.
     pub fn asked(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.answers.users()
+        self.answers.asked()
     }
 
     /// The user whose answer was the last one, and set aside.
@@ -331,7 +346,7 @@ impl Model {
     /// `G = ‖mean gᵢ‖ + mean Lᵢ ‖x − xᵢ‖ ≥ ‖∇f(x)‖`, once everybody was asked: Eq. (36).
     pub(crate) fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> f64 {
         let carried = self.answers.iter().map(|(user, it)| smoothness[user] * kernel::distance(&it.point, point));
-        kernel::norm(self.answers.mean_gradient()) + carried.sum::<f64>() / self.sizes.len() as f64
+        kernel::norm(self.answers.mean_gradient()) + carried.sum::<f64>() / self.users() as f64
     }
 
     /// What the model must know of a move: from where the next answer is judged, and how points follow gradients, which biases
@@ -359,7 +374,7 @@ impl Model {
 
     /// Takes an answer into the sums.
     fn take(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
-        let (size, users) = (self.sizes[user], self.sizes.len());
+        let (size, users) = (self.sizes[user], self.users());
         self.answers.take(user, size, point, gradient);
         let before = self.answers.replaced();
         let Some(now) = self.answers.get(user) else {
@@ -378,15 +393,23 @@ impl Model {
                 plan.take(&Change { user, size, before, now, news: news.as_ref(), users });
             }
             // Where `L_i` had to be learned first, there are answers already.
-            None if self.scale.mean > 0.0 => {
-                let mut plan = Plan::new(users, point.len(), self.scale.mean);
-                for (user, now) in self.answers.iter() {
-                    plan.take(&Change { user, size: self.sizes[user], before: None, now, news: now.news(), users });
-                }
-                self.plan = Some(plan);
-            }
+            None if self.scale.mean > 0.0 => self.begin_plan(),
             None => {}
         }
+    }
+
+    /// What all answers say together.
+    fn begin_plan(&mut self) {
+        let users = self.users();
+        let mut plan = Plan::new(users, self.start.len(), self.scale.mean);
+        for (user, now) in self.answers.iter() {
+            plan.take(&Change { user, size: self.sizes[user], before: None, now, news: now.news(), users });
+        }
+        self.plan = Some(plan);
+    }
+
+    fn users(&self) -> usize {
+        self.answers.users()
     }
 
     /// Estimates the mean gradient at another point than that of the last answer.
@@ -403,7 +426,7 @@ impl Model {
             return;
         };
         let view = View {
-            users: self.sizes.len() as f64,
+            users: self.answers.users() as f64,
             answers: &self.answers,
             sizes: &self.sizes,
             square_sizes: self.square_sizes,
@@ -420,7 +443,7 @@ impl Model {
 
     /// `L n / Σ s_i²`: no user bends more along its own gradient, for each unit of its size (§ 5).
     fn steepest(&self) -> f64 {
-        self.scale.mean * self.sizes.len() as f64 / self.square_sizes
+        self.scale.mean * self.users() as f64 / self.square_sizes
     }
 }
 

@@ -39,6 +39,13 @@ impl Informative {
     /// The next who was not asked.
     fn unasked(&mut self, scene: &Scene<'_, Model>) -> Option<usize> {
         let belief = scene.belief;
+        if belief.all_asked() {
+            return None;
+        }
+        if self.passed == self.order.len() {
+            // Somebody has joined since.
+            self.passed = 0;
+        }
         while self.order.get(self.passed).is_some_and(|user| belief.is_asked(*user)) {
             self.passed += 1;
         }

@@ -22,6 +22,8 @@ pub(crate) trait Parts: DynClone + Debug + Send + Sync {
     fn save(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String>;
     fn load(&mut self, bytes: &[u8]) -> Option<()>;
     fn wants(&self) -> Wants<'_>;
+    /// Forgets a user; false where some part cannot.
+    fn leave(&mut self, user: usize) -> bool;
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError>;
     /// One answer's way: the belief takes it in, the update moves `next` on it, the choice sees it. Returns whether that was a
     /// step.
@@ -129,6 +131,10 @@ impl<B: Belief + Clone> Parts for Triple<B> {
 
     fn wants(&self) -> Wants<'_> {
         self.update.wants()
+    }
+
+    fn leave(&mut self, user: usize) -> bool {
+        self.update.lets_users_go() && self.belief.leave(user)
     }
 
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {

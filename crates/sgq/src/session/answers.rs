@@ -134,6 +134,9 @@ impl Session<'_> {
         };
         let user = question.chosen.user;
         self.state.absence.answered(user);
+        if self.state.left.contains(&user) {
+            return;
+        }
         if let Some(weight) = answer.weight {
             self.state.weights.learn(user, self.state.users(), weight);
         }
@@ -168,6 +171,11 @@ impl Session<'_> {
             return;
         }
         self.deliver_in_sweep(question, answer);
+        self.release_held();
+    }
+
+    /// Uses answers of a sweep that came before those of earlier users, as far as it is their turn now.
+    pub(super) fn release_held(&mut self) {
         while let Some((question, answer)) =
             self.state.sweep.as_mut().and_then(|sweep| sweep.release(&self.state.questions.open))
         {

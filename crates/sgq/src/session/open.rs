@@ -1,5 +1,7 @@
 //! Building a session: everything that can be wrong is found here, before anybody is asked anything.
 
+use std::collections::BTreeSet;
+
 use super::{
     Session, Sight, State, StopRules, Weights,
     questions::{Absence, Progress, Questions, Sweep},
@@ -106,6 +108,7 @@ impl<'s> Session<'s> {
             follow_up: None,
             questions: Questions::default(),
             absence: Absence::default(),
+            left: BTreeSet::new(),
             stop: None,
         };
         let mut session = Self::from_parts(parts, state, sight);

@@ -22,6 +22,10 @@ impl Update<LastGradient> for Aggregated {
         }
     }
 
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         move_along_new_mean(&step, point);
         true

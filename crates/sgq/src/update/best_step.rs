@@ -54,6 +54,10 @@ impl Update<LastGradient> for BestStep {
         true
     }
 
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         let gradient = step.reply.gradient;
         let norm = kernel::norm(gradient);

@@ -44,6 +44,10 @@ impl<B: Belief> Update<B> for HeavyBall {
         }
     }
 
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
         if self.last_point.is_empty() {
             self.last_point = point.to_vec();

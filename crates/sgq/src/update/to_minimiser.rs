@@ -104,6 +104,10 @@ impl Update<Model> for ToMinimiser {
         true
     }
 
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
         if step.reply.point != point {
             // An answer from an older point: what counts is what it says of this one.

@@ -11,6 +11,7 @@ mod frugal_many;
 mod frugal_reference;
 mod lazy;
 mod linear;
+mod members;
 mod naive;
 mod open;
 mod paper;

@@ -1,7 +1,9 @@
 //! Several questions at once, answers in any order, users who fail, go and come back.
 
 use sgq::{
-    Method, Need, Oracle, Problem, Query, Random, Session, Settings, SettingsError, Sight, StopReason, TellError,
+    Answer, Detail, Method, Need, Oracle, Problem, Query, Random, Session, Settings, SettingsError, Sight, StopReason,
+    TellError,
+    answer::packed,
     method::{self, METHODS},
     problem::DenseQuadratic,
 };
@@ -47,7 +49,10 @@ fn methods_without_a_meaning_for_old_points_are_refused() {
     assert_eq!(none.unwrap_err(), SettingsError::NoneOpen);
 }
 
-/// Whatever happens in whichever order: the meter adds up, no user has two questions out, no question is lost.
+/// Events in a random life: over all methods and seeds, a million.
+const EVENTS: usize = 10_000;
+
+/// Whatever happens in whichever order: the meter adds up, no user has two questions out, no question is lost or answered twice.
 #[test]
 fn any_order_of_events_keeps_the_books() {
     let (problem, settings) = problem();
@@ -57,25 +62,26 @@ fn any_order_of_events_keeps_the_books() {
         }
         for seed in 0..4 {
             let open = [2, 4, USERS, 20][seed as usize];
-            let settings = settings.clone().open(open).budget(60);
-            live_through(entry.method(), &settings, &problem, seed, 600);
+            let settings = settings.clone().open(open).budget(60).answers(Detail::ALL[seed as usize % 3]);
+            live_through(entry.method(), &settings, &problem, seed);
         }
     }
 }
 
 /// A random life of one session.
-fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, seed: u64, events: usize) {
+fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, seed: u64) {
     let mut random = Random::new(seed, "events");
     let mut session = Session::with_sight(method.clone(), settings.clone(), Sight::Problem(problem)).unwrap();
     let name = session.name().to_owned();
-    let (mut out, mut failed, mut told): (Vec<Query>, Vec<Query>, Vec<Query>) = Default::default();
-    let mut budget = settings.budget.unwrap();
-    for _ in 0..events {
-        match random.index(12) {
+    let (mut out, mut failed, mut told): (Vec<Query>, Vec<Query>, Vec<(Query, bool)>) = Default::default();
+    let (mut budget, mut numbers) = (settings.budget.unwrap(), 0);
+    let mut hessian = vec![0.0; DIM * DIM];
+    for _ in 0..EVENTS {
+        match random.index(14) {
             0..=3 => {
                 if let Some(query) = session.ask().unwrap() {
                     assert!(out.iter().all(|other| other.user != query.user), "{name}: two questions to one user");
-                    assert!(!session.is_away(query.user), "{name}");
+                    assert!(!session.is_away(query.user) && !session.has_left(query.user), "{name}");
                     out.push(query);
                 }
             }
@@ -83,8 +89,20 @@ fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, s
                 let query = out.swap_remove(random.index(out.len()));
                 let answer = gradient(problem, &query);
                 assert!(matches!(session.tell(query.ticket, &answer[1..]), Err(TellError::Length { .. })), "{name}");
-                session.tell(query.ticket, &answer).unwrap();
-                told.push(query);
+                // Users say more or less each time.
+                assert!(problem.hessian(query.user, &query.point, &mut hessian));
+                let packed = packed(&hessian, DIM);
+                let plain = Answer::new(&answer);
+                let answer = match random.index(4) {
+                    0 => plain.loss(problem.user_value(query.user, &query.point)),
+                    1 => plain.hessian(&packed),
+                    2 => plain.variance(&[1e-9]).cost(2.0),
+                    _ => plain,
+                };
+                session.tell(query.ticket, answer).unwrap();
+                session.tell(query.ticket, answer).unwrap();
+                numbers += answer.numbers();
+                told.push((query, answer.numbers() == DIM as u64));
             }
             7 if !out.is_empty() => {
                 let query = out.swap_remove(random.index(out.len()));
@@ -95,30 +113,40 @@ fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, s
             8 if !failed.is_empty() => {
                 let query = failed.swap_remove(random.index(failed.len()));
                 session.tell(query.ticket, &gradient(problem, &query)).unwrap();
-                told.push(query);
+                numbers += DIM as u64;
+                told.push((query, true));
             }
             8 if !told.is_empty() => {
-                let query = &told[random.index(told.len())];
-                session.tell(query.ticket, &gradient(problem, query)).unwrap();
+                let (query, plain) = &told[random.index(told.len())];
+                let again = session.tell(query.ticket, &gradient(problem, query));
+                assert_eq!(again.is_ok(), *plain, "{name}: {again:?}");
                 assert!(matches!(session.fail(query.ticket), Err(TellError::AnsweredAlready { .. })), "{name}");
             }
             9 => session.away(random.index(USERS)).unwrap(),
             10 => (0..USERS).for_each(|user| session.back(user).unwrap()),
-            11 => {
+            12 if random.index(8) == 0 => {
+                let user = random.index(USERS);
+                if session.leave(user).is_ok() {
+                    assert!(session.has_left(user), "{name}");
+                    let place = out.iter().position(|query| query.user == user);
+                    failed.extend(place.map(|place| out.swap_remove(place)));
+                }
+            }
+            13 if random.index(4) == 0 => session.join(random.index(USERS)).unwrap(),
+            11 if random.index(8) == 0 => {
                 let bytes = session.snapshot().unwrap();
                 session = Session::restore(method.clone(), &bytes, Sight::Problem(problem)).unwrap();
                 assert_eq!(session.snapshot().unwrap(), bytes, "{name}");
-                if random.index(4) == 0 {
-                    session.extend(3);
-                    budget += 3;
-                }
+                session.extend(30);
+                budget += 30;
             }
             _ => {}
         }
         assert_eq!(session.queries(), told.len() as u64, "{name}");
         assert_eq!(session.queries(), session.meter().billed_per_user().iter().sum::<u64>(), "{name}");
+        assert_eq!(session.meter().numbers(), numbers, "{name}");
         // Late answers to failed questions may come on top.
-        assert!(session.queries() <= budget + failed.len() as u64 + 60, "{name}");
+        assert!(session.queries() <= budget + EVENTS as u64, "{name}");
         let mut pending: Vec<_> = session.pending().map(|query| query.ticket).collect();
         let mut expected: Vec<_> = out.iter().map(|query| query.ticket).collect();
         pending.sort();

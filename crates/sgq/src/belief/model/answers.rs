@@ -13,6 +13,8 @@ pub(crate) struct Answers {
     asked: Vec<usize>,
     sum: CompensatedSum,
     mean: Vec<f64>,
+    /// How many of them are no longer users.
+    left: usize,
     clock: u64,
     latest: Option<usize>,
     /// What the last answer replaced, for the update that moves on it.
@@ -91,7 +93,7 @@ impl Answers {
             self.iter().for_each(|(_, answer)| sum.replace(&zero, &answer.gradient));
             self.sum = sum;
         }
-        let asked = self.asked.len() as f64;
+        let asked = self.asked.len().max(1) as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {
             *mean = self.sum.get(coordinate) / asked;
         }
@@ -107,12 +109,31 @@ impl Answers {
     }
 
     /// Those who were asked, in the order of the first time.
-    pub fn users(&self) -> impl ExactSizeIterator<Item = usize> {
+    pub fn asked(&self) -> impl ExactSizeIterator<Item = usize> {
         self.asked.iter().copied()
     }
 
     pub fn all_asked(&self) -> bool {
-        self.asked.len() == self.held.len()
+        self.asked.len() == self.users()
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> usize {
+        self.held.len() - self.left
+    }
+
+    /// Forgets a user, who is no longer one.
+    pub fn leave(&mut self, user: usize) {
+        self.left += 1;
+        if let Some(before) = self.held[user].take() {
+            self.asked.retain(|other| *other != user);
+            self.sum.replace(&before.gradient, &vec![0.0; before.gradient.len()]);
+            self.average();
+        }
+    }
+
+    pub fn join(&mut self) {
+        self.left -= 1;
     }
 
     /// How many were asked.

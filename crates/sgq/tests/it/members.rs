@@ -1,0 +1,222 @@
+//! Users who leave and join, what users count, and budgets other than queries.
+
+use sgq::{
+    Answer, LastGradient, MemberError, Method, Problem, Random, Session, Settings, SettingsError, Sight, StopReason,
+    choice::{Search, SurrogateEi},
+    method,
+    problem::{DenseQuadratic, Quadratic},
+    setting::Value,
+    update::Saga,
+};
+
+use crate::random_problem::{random_quadratic, safe_settings};
+
+const CENTERS: [f64; 4] = [0.0, 4.0, 90.0, -7.0];
+
+/// `(x − b)²`.
+fn slope(user: usize, x: f64) -> f64 {
+    2.0 * (x - CENTERS[user])
+}
+
+fn answer(session: &mut Session<'_>) -> Option<usize> {
+    let query = session.ask().unwrap()?;
+    session.tell(query.ticket, &[slope(query.user, query.point[0])]).unwrap();
+    Some(query.user)
+}
+
+fn settings() -> Settings {
+    Settings::new(vec![1.0], 4).smoothness(vec![2.0; 4])
+}
+
+/// Every method that lets users go finds the optimum of those who are left, and of those who joined again.
+#[test]
+fn the_objective_is_that_of_those_who_are_there() {
+    for method in [
+        method::frugal(),
+        method::saga(),
+        method::iag(),
+        method::saga().with("lazy", Value::Switch(true)).unwrap(),
+        method::sgq(0.3).with("lazy", Value::Switch(true)).unwrap(),
+    ] {
+        let name = method.name().to_owned();
+        let is_exact = name != "sgq";
+        let mut session = Session::new(method, settings()).unwrap();
+        (0..10).for_each(|_| assert!(answer(&mut session).is_some()));
+        session.leave(2).unwrap();
+        session.leave(2).unwrap();
+        assert!(session.has_left(2));
+        for _ in 0..400 {
+            assert_ne!(answer(&mut session), Some(2), "{name}");
+        }
+        let close = |session: &Session<'_>, optimum: f64| (session.point()[0] - optimum).abs() < 1e-3;
+        assert!(!is_exact || close(&session, -1.0), "{name}: {:?}", session.point());
+        session.join(2).unwrap();
+        let asked: Vec<_> = (0..800).map(|_| answer(&mut session)).collect();
+        assert!(asked.contains(&Some(2)), "{name}");
+        assert!(!is_exact || close(&session, 21.75), "{name}: {:?}", session.point());
+    }
+}
+
+#[test]
+fn nobody_leaves_where_the_method_or_reason_forbids_it() {
+    for method in [method::svrg(None), method::gd(), method::diag(), method::iqn()] {
+        let name = method.name().to_owned();
+        let mut session = Session::new(method, settings()).unwrap();
+        assert_eq!(session.leave(1), Err(MemberError::Method { method: name.clone() }));
+        assert!(!session.has_left(1) && answer(&mut session).is_some(), "{name}");
+    }
+    let mut session = Session::new(method::sgd(), settings().step_size(0.1)).unwrap();
+    assert_eq!(session.leave(4), Err(MemberError::NoSuchUser { user: 4, users: 4 }));
+    assert_eq!(session.join(4), Err(MemberError::NoSuchUser { user: 4, users: 4 }));
+    (0..3).for_each(|user| session.leave(user).unwrap());
+    assert_eq!(session.leave(3), Err(MemberError::LastUser { user: 3 }));
+    (0..9).for_each(|_| assert_eq!(answer(&mut session), Some(3)));
+}
+
+/// An answer of somebody who has left is billed, and changes nothing else.
+#[test]
+fn an_answer_after_leaving_is_billed_and_not_used() {
+    let mut session = Session::new(method::frugal(), settings().open(2)).unwrap();
+    let queries = session.ask_many(2).unwrap();
+    session.leave(queries[0].user).unwrap();
+    assert_eq!(session.pending().len(), 1);
+    let before = session.point().to_vec();
+    session.tell(queries[0].ticket, &[5.0]).unwrap();
+    assert_eq!((session.queries(), session.point()), (1, &*before));
+}
+
+/// Whoever the first sweep still waits for may leave.
+#[test]
+fn a_first_sweep_does_not_wait_for_those_who_left() {
+    let mut session = Session::new(method::saga(), settings().open(4)).unwrap();
+    let queries = session.ask_many(9).unwrap();
+    // The first user's answer is what all others wait for.
+    for query in &queries[1..] {
+        session.tell(query.ticket, &[slope(query.user, query.point[0])]).unwrap();
+    }
+    session.leave(0).unwrap();
+    let mean = session.belief::<LastGradient>().unwrap().mean()[0];
+    assert_eq!(mean, (1..4).map(|user| slope(user, 1.0)).sum::<f64>() / 3.0);
+    let query = session.ask().unwrap().unwrap();
+    session.tell(query.ticket, &[slope(query.user, query.point[0])]).unwrap();
+    assert_ne!(session.point(), [1.0]);
+}
+
+/// The fast search finds whom the scan finds, whoever left.
+#[test]
+fn the_search_agrees_with_the_scan_when_users_leave() {
+    let (problem, start) = random_quadratic(&mut Random::new(8, "members"), 40, 3);
+    let settings = safe_settings(&problem, start).seed(3);
+    let open = |search: Search| {
+        let choice = SurrogateEi::new(0.1).search(search);
+        let method = Method::new("searching", LastGradient::new(), choice, Saga);
+        Session::with_sight(method, settings.clone(), Sight::Problem(&problem)).unwrap()
+    };
+    let (mut scan, mut lazy) = (open(Search::Scan), open(Search::Lazy));
+    let mut random = Random::new(4, "who");
+    for step in 0..600 {
+        if step % 20 == 19 {
+            let user = random.index(40);
+            for session in [&mut scan, &mut lazy] {
+                if session.has_left(user) { session.join(user).unwrap() } else { session.leave(user).unwrap() }
+            }
+        }
+        let users = [&mut scan, &mut lazy].map(|session| tell(session, &problem));
+        assert_eq!(users[0], users[1], "after {step}");
+    }
+}
+
+fn tell(session: &mut Session<'_>, problem: &DenseQuadratic) -> usize {
+    let query = session.ask().unwrap().unwrap();
+    let mut gradient = vec![0.0; query.point.len()];
+    sgq::Oracle::gradient(problem, query.user, &query.point, &mut gradient);
+    session.tell(query.ticket, &gradient).unwrap();
+    query.user
+}
+
+/// Rows of each user, given beforehand or told with the answers: the optimum is that of all rows together.
+#[test]
+fn users_count_as_much_as_their_weights() {
+    let weights = [1.0, 30.0, 2.0, 7.0];
+    let total: f64 = weights.iter().sum();
+    let optimum = weights.iter().zip(CENTERS).map(|(weight, center)| weight * center).sum::<f64>() / total;
+    for method in [method::frugal(), method::saga(), method::iag(), method::svrg(None), method::gd()] {
+        let name = method.name().to_owned();
+        let mut session = Session::new(method.clone(), settings().weights(weights.to_vec())).unwrap();
+        (0..1500).for_each(|_| assert!(answer(&mut session).is_some()));
+        assert!((session.point()[0] - optimum).abs() < 1e-6, "{name}: {:?}, not {optimum}", session.point());
+        let mut told = Session::new(method, settings().step_size(0.005)).unwrap();
+        for _ in 0..4000 {
+            let query = told.ask().unwrap().unwrap();
+            let gradient = [slope(query.user, query.point[0])];
+            told.tell(query.ticket, Answer::new(&gradient).weight(weights[query.user])).unwrap();
+        }
+        assert!((told.point()[0] - optimum).abs() < 1e-3, "{name}, told: {:?}, not {optimum}", told.point());
+    }
+}
+
+#[test]
+fn weights_that_make_no_sense_are_refused() {
+    let open = |weights: Vec<f64>| Session::new(method::sgd(), settings().step_size(0.1).weights(weights)).unwrap_err();
+    assert_eq!(open(vec![1.0; 3]), SettingsError::WeightsLength { users: 4, found: 3 });
+    assert_eq!(open(vec![1.0, 0.0, 1.0, 1.0]), SettingsError::Weight { user: 1, value: 0.0 });
+    let problem = Quadratic::scalar(&[1.0; 4], &CENTERS).unwrap();
+    let with_problem = Settings::for_problem(vec![1.0], &problem).weights(vec![1.0; 4]);
+    let refused = Session::with_sight(method::saga(), with_problem, Sight::Problem(&problem)).unwrap_err();
+    assert_eq!(refused, SettingsError::WeightsOfProblem);
+    assert!(problem.gap(&[1.0]).is_some());
+    // A weight that makes an answer too large is refused, and the question stays open.
+    let mut session =
+        Session::new(method::sgd(), settings().step_size(0.1).weights(vec![1e-9, 1.0, 1.0, 1e9])).unwrap();
+    for _ in 0..40 {
+        let query = session.ask().unwrap().unwrap();
+        let told = session.tell(query.ticket, &[1e308]);
+        assert_eq!(told.is_err(), query.user == 3, "{told:?}");
+        if told.is_err() {
+            assert_eq!(session.pending().len(), 1);
+            return;
+        }
+        session.tell(query.ticket, &[1e308]).unwrap();
+    }
+}
+
+/// A budget in cost is never exceeded: whoever costs more than what is left is not asked.
+#[test]
+fn a_budget_in_cost_is_kept() {
+    for open in [1, 3] {
+        let costs = vec![1.0, 2.5, 4.0, 0.5];
+        let settings = settings().step_size(0.01).costs(costs).cost_budget(20.0).open(open);
+        let mut session = Session::new(method::sgd(), settings).unwrap();
+        while let Some(query) = session.ask().unwrap() {
+            session.tell(query.ticket, &[slope(query.user, query.point[0])]).unwrap();
+        }
+        let cost = session.meter().cost();
+        assert!(cost <= 20.0 && cost > 19.4, "{cost}");
+        assert_eq!(session.stop_reason(), Some(StopReason::CostBudget { cost }));
+        session.extend_cost(3.0);
+        assert!(session.ask().unwrap().is_some());
+    }
+    let refused = Session::new(method::sgd(), settings().step_size(0.1).cost_budget(-1.0)).unwrap_err();
+    assert!(matches!(refused, SettingsError::Stop { name: "budget in cost", .. }));
+}
+
+#[test]
+fn a_budget_in_numbers_is_kept() {
+    let mut session = Session::new(method::sgd(), settings().step_size(0.01).numbers_budget(7).open(2)).unwrap();
+    while let Some(query) = session.ask().unwrap() {
+        session.tell(query.ticket, &[1.0]).unwrap();
+    }
+    assert_eq!(session.meter().numbers(), 7);
+    assert_eq!(session.stop_reason(), Some(StopReason::NumbersBudget { numbers: 7 }));
+    session.extend_numbers(1);
+    assert!(session.ask().unwrap().is_some());
+}
+
+/// What an answer says it cost takes the place of what was expected.
+#[test]
+fn answers_may_say_what_they_cost() {
+    let mut session = Session::new(method::sgd(), settings().step_size(0.01)).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    session.tell(query.ticket, Answer::new(&[1.0]).cost(12.5)).unwrap();
+    assert_eq!(session.meter().cost(), 12.5);
+}
