@@ -13,7 +13,7 @@ CURVATURES = np.array([1.0, 2.0, 0.5, 3.0])
 LINES = [line.split("\t") for line in FIXTURE.read_text(encoding="utf-8").splitlines()]
 
 
-NEED_A_PROBLEM = {"power-of-choice", "oort", "ogq", "ciag"}
+NEED_A_PROBLEM = {"power-of-choice", "oort", "ogq", "ciag", "nim", "stochastic-newton", "fednl", "fisher-scoring"}
 SETTINGS = {"x0": [5.0, -3.0], "smoothness": CURVATURES, "step_size": 0.05, "budget": 60, "seed": 7}
 
 

@@ -5,6 +5,8 @@ mod best_step;
 mod curvature;
 mod full;
 mod heavy_ball;
+mod newton;
+mod quadratics;
 mod snapshots;
 mod svrg;
 mod to_minimiser;
@@ -23,6 +25,7 @@ pub use best_step::BestStep;
 pub use curvature::{CurvatureAided, QuasiNewton};
 pub use full::{FullGradient, Lbfgs};
 pub use heavy_ball::HeavyBall;
+pub use newton::{FisherScoring, IncrementalNewton, NewtonLearning};
 pub use snapshots::{Katyusha, Loopless, Recursive};
 pub use svrg::Svrg;
 pub use to_minimiser::ToMinimiser;
@@ -204,6 +207,12 @@ pub const UPDATES: &[PartEntry<AnyUpdate>] = parts! { AnyUpdate:
     "to-minimiser", by_model(ToMinimiser::new()): "goes where a model of all users is smallest; no step size";
     "curvature-aided", by_any(CurvatureAided::new()):
         "x −= α · mean of all last gradients carried to x by their Hessians (simulation only)";
+    "incremental-newton", by_any(IncrementalNewton::new()):
+        "minimises the sum of quadratics with everybody's last Hessian; no step size (simulation only)";
+    "newton-learning", by_any(NewtonLearning::new(1)):
+        "as incremental-newton, with Hessians learned from changes of low rank; no step size (simulation only)";
+    "fisher-scoring", by_any(FisherScoring::new()):
+        "x −= (Σ Hessians)⁻¹ Σ gradients: everybody is asked for each step, whatever the choice; no step size (simulation only)";
     "full", by_any(FullGradient::new()): "x −= α ∇f(x): everybody is asked for each step, whatever the choice";
     "l-bfgs", by_any(Lbfgs::new()): "quasi-Newton steps on full gradients, whatever the choice";
 };

@@ -8,8 +8,8 @@ use crate::{
         SurrogateEi, Uniform,
     },
     update::{
-        Aggregated, BestStep, CurvatureAided, DoublyAggregated, FullGradient, Katyusha, Lbfgs, Loopless, QuasiNewton,
-        Recursive, Saga, Sgd, Svrg, ToMinimiser,
+        Aggregated, BestStep, CurvatureAided, DoublyAggregated, FisherScoring, FullGradient, IncrementalNewton,
+        Katyusha, Lbfgs, Loopless, NewtonLearning, QuasiNewton, Recursive, Saga, Sgd, Svrg, ToMinimiser,
     },
 };
 
@@ -17,6 +17,8 @@ const ONE: &str = "1 a step";
 const N_THEN_ONE: &str = "n at the start, then 1 a step";
 const SNAPSHOTS: &str = "n a snapshot, then 1 a step";
 const EVERYBODY: &str = "n an evaluation";
+const N_THEN_ONE_WITH_HESSIANS: &str =
+    "n at the start, then 1 a step; the Hessians that come with the answers are not billed";
 
 /// Declares methods: the summary, the name, what is charged, the constructor with the paper's settings, and the parts.
 macro_rules! methods {
@@ -93,6 +95,9 @@ methods! {
     /// users in turn, a step along everybody's last gradient (Blatt et al. 2007)
     "iag", N_THEN_ONE, iag(): LastGradient::new(), Cyclic::new(), Aggregated;
 
+    /// whoever is there, a step along the last gradients of all, those away too (MIFA with one local step, Gu et al. 2021)
+    "mifa", ONE, mifa(): LastGradient::new().lazy(true), Shuffled::new(), Aggregated;
+
     /// as iag, from the mean of the points where the gradients were taken (Mokhtari et al. 2018)
     "diag", N_THEN_ONE, diag(): LastGradient::new(), Cyclic::new(), DoublyAggregated::new();
 
@@ -112,9 +117,25 @@ methods! {
     /// users in turn, a curvature learned for each by BFGS (Mokhtari et al. 2018)
     "iqn", N_THEN_ONE, iqn(): LastGradient::new(), Cyclic::new(), QuasiNewton::new();
 
+    /// as iqn, for several questions out at once, with a step after the first sweep (DAve-QN, Soori et al. 2020)
+    "dave-qn", N_THEN_ONE, dave_qn():
+        LastGradient::new(), Cyclic::new(), QuasiNewton::new().step_after_sweep(true);
+
     /// as iag, with everybody's Hessian: a stronger oracle, a yardstick (Wai et al. 2018)
-    "ciag", "n at the start, then 1 a step; the Hessians that come with the answers are not billed", ciag():
-        Nothing, Cyclic::new(), CurvatureAided::new();
+    "ciag", N_THEN_ONE_WITH_HESSIANS, ciag(): Nothing, Cyclic::new(), CurvatureAided::new();
+
+    /// users in turn, to the minimum of everybody's last quadratic, with Hessians (Rodomanov & Kropotov 2016)
+    "nim", N_THEN_ONE_WITH_HESSIANS, nim(): Nothing, Cyclic::new(), IncrementalNewton::new();
+
+    /// as nim, a user at random (Kovalev et al. 2019)
+    "stochastic-newton", N_THEN_ONE_WITH_HESSIANS, stochastic_newton(): Nothing, Uniform, IncrementalNewton::new();
+
+    /// as stochastic-newton, with Hessians learned from changes of rank one (FedNL-PP, Safaryan et al. 2022)
+    "fednl", N_THEN_ONE_WITH_HESSIANS, fednl(): Nothing, Uniform, NewtonLearning::new(1);
+
+    /// Newton's method over everybody, as DataSHIELD and vantage6 fit a GLM: no step size
+    "fisher-scoring", "n a step; the Hessians that come with the answers are not billed", fisher_scoring():
+        Nothing, Cyclic::new(), FisherScoring::new();
 
     /// full gradient descent
     "gd", EVERYBODY, gd(): Nothing, Cyclic::new(), FullGradient::new();

@@ -4,10 +4,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, Update, Wants};
+use super::{
+    Step, Update, Wants,
+    quadratics::{Quadratics, hessian_of, times},
+};
 use crate::{
-    Belief, DefaultStep, LastGradient, Needs, Random, Reply, SettingError, belief::Replaced, choice::Purpose, kernel,
-    matrix, step_size::Known,
+    Belief, DefaultStep, LastGradient, Needs, Random, Reply, Setting, SettingError, belief::Replaced, choice::Purpose,
+    kernel, matrix, step_size::Known,
 };
 
 /// IQN (Mokhtari, Eisen & Ribeiro 2018): every user has a matrix `B_i`, at first `I / α`, that its answers improve by BFGS;
@@ -15,6 +18,8 @@ use crate::{
 ///
 /// Over a [lazy](LastGradient::lazy) table the sums are over the users asked so far. Whenever a user's first answer comes, its
 /// `B_i` is `I / α` with the `α` of the first step of all: users who are alike enter alike, whatever the step size does later.
+///
+/// With a [step after the first sweep](QuasiNewton::step_after_sweep) and several questions out it is DAve-QN (Soori et al. 2020).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuasiNewton {
     matrices: Vec<f64>,
@@ -28,12 +33,22 @@ pub struct QuasiNewton {
     pull: Vec<f64>,
     /// The belief's answers when the sums were last brought up to date: some may be for the belief alone.
     answers_seen: u64,
+    step_after_sweep: bool,
+    /// Whether that step was taken.
+    started: bool,
 }
 
 impl QuasiNewton {
     /// Before the first step.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Whether everybody is asked first, a [lazy](LastGradient::lazy) table or not, and the last of these answers makes a step,
+    /// `x −= α ḡ`. Without it the first questions after the sweep are at the same point again: as many as may be out at once.
+    pub fn step_after_sweep(mut self, steps: bool) -> Self {
+        self.step_after_sweep = steps;
+        self
     }
 
     /// Makes room, on the first step.
@@ -112,13 +127,26 @@ impl QuasiNewton {
 }
 
 impl Update<LastGradient> for QuasiNewton {
+    fn settings(&mut self) -> Vec<Setting<'_>> {
+        let summary = "whether the first sweep ends with a step";
+        vec![Setting::switch("step_after_sweep", &mut self.step_after_sweep, summary)]
+    }
+
     fn default_step(&self, known: &Known<'_>) -> DefaultStep {
         // IQN's first curvature.
         DefaultStep::new("1/L_max", 1.0 / known.smoothness.max())
     }
 
+    fn wants(&self) -> Wants<'_> {
+        if self.step_after_sweep && !self.started { Wants::Everybody } else { Wants::Chosen }
+    }
+
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
-        let Reply { user, point: here, gradient, .. } = step.reply;
+        let Reply { user, point: here, gradient, purpose, .. } = step.reply;
+        if purpose == (Purpose::Sweep { last: false }) {
+            return false;
+        }
+        self.started = true;
         let (belief, dim) = (&*step.belief, point.len());
         if self.matrices.is_empty() {
             self.start(belief.users(), dim, 1.0 / step.size);
@@ -148,12 +176,7 @@ impl Update<LastGradient> for QuasiNewton {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CurvatureAided {
     started: bool,
-    hessians: Vec<f64>,
-    offsets: Vec<f64>,
-    /// `Σ H_i`.
-    total: Vec<f64>,
-    /// `Σ (g_i − H_i x_i)`.
-    offset: Vec<f64>,
+    quadratics: Quadratics,
 }
 
 impl CurvatureAided {
@@ -161,35 +184,11 @@ impl CurvatureAided {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn take(&mut self, reply: &Reply<'_>) {
-        let dim = reply.gradient.len();
-        // The session refuses to open where there are none.
-        let Some(hessian) = reply.hessian else {
-            return;
-        };
-        let old = &mut self.hessians[reply.user * dim * dim..][..dim * dim];
-        let totals = self.total.iter_mut().zip(old.iter_mut().zip(hessian));
-        for (total, (old, new)) in totals {
-            *total += new - *old;
-            *old = *new;
-        }
-        let image = times(hessian, reply.point);
-        let old = &mut self.offsets[reply.user * dim..][..dim];
-        let offsets = self.offset.iter_mut().zip(old.iter_mut().zip(reply.gradient.iter().zip(&image)));
-        for (offset, (old, (gradient, image))) in offsets {
-            *offset += gradient - image - *old;
-            *old = gradient - image;
-        }
-    }
 }
 
 impl<B: Belief> Update<B> for CurvatureAided {
     fn begin(&mut self, users: usize, dim: usize) -> Result<(), SettingError> {
-        self.hessians = vec![0.0; users * dim * dim];
-        self.offsets = vec![0.0; users * dim];
-        self.total = vec![0.0; dim * dim];
-        self.offset = vec![0.0; dim];
+        *self = Self { started: false, quadratics: Quadratics::new(users, dim) };
         Ok(())
     }
 
@@ -206,21 +205,17 @@ impl<B: Belief> Update<B> for CurvatureAided {
     }
 
     fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
-        self.take(&step.reply);
+        if let Some(hessian) = hessian_of(&step.reply) {
+            self.quadratics.replace(&step.reply, hessian);
+        }
         if let Purpose::Sweep { last } = step.reply.purpose {
             self.started = last;
             return false;
         }
-        let users = (self.offsets.len() / point.len()) as f64;
-        let mut direction = times(&self.total, step.reply.point);
-        kernel::add_scaled(&mut direction, 1.0, &self.offset);
-        kernel::add_scaled(point, -step.size / users, &direction);
+        let direction = self.quadratics.gradient(step.reply.point);
+        kernel::add_scaled(point, -step.size / self.quadratics.users() as f64, &direction);
         true
     }
-}
-
-fn times(matrix: &[f64], x: &[f64]) -> Vec<f64> {
-    matrix.chunks_exact(x.len()).map(|row| kernel::dot(row, x)).collect()
 }
 
 fn solve(matrix: &[f64], right: &[f64]) -> Option<Vec<f64>> {

@@ -9,18 +9,18 @@ use crate::{Belief, DefaultStep, Random, Reply, SettingError, choice::Purpose, k
 
 /// The mean of a sweep's answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct SweepMean {
+pub(super) struct SweepMean {
     users: f64,
     sum: Vec<f64>,
 }
 
 impl SweepMean {
-    fn new(users: usize, dim: usize) -> Self {
+    pub fn new(users: usize, dim: usize) -> Self {
         Self { users: users as f64, sum: vec![0.0; dim] }
     }
 
     /// Takes one answer of a sweep; with the last one it has `∇f`.
-    fn add(&mut self, reply: &Reply<'_>) -> Option<Vec<f64>> {
+    pub fn add(&mut self, reply: &Reply<'_>) -> Option<Vec<f64>> {
         if reply.user == 0 {
             self.sum.fill(0.0);
         }

@@ -80,8 +80,8 @@ fn every_combination_opens_and_restores() {
             opened += 1;
         }
     }
-    // The first 12 choices and 15 updates, of which 2 and 5 read the table, and 1 and 1 the model.
-    assert!(opened >= 12 * 15 - 2 - 5, "{opened}");
+    // The first 12 choices and 18 updates, of which 2 and 5 read the table, and 1 and 1 the model.
+    assert!(opened >= 12 * 18 - 2 - 5, "{opened}");
     // What these read is not to be had from a simpler belief.
     let by_table =
         ["projection", "surrogate-ei", "best-step", "saga", "aggregated", "doubly-aggregated", "quasi-newton"];
@@ -202,6 +202,7 @@ fn settings_are_read_and_set_by_name() {
         "bonus",
         "candidates",
         "cost_aware",
+        "exact_start",
         "inner_steps",
         "lazy",
         "learned",
@@ -209,7 +210,9 @@ fn settings_are_read_and_set_by_name() {
         "momentum",
         "p",
         "probability",
+        "rank",
         "sharp",
+        "step_after_sweep",
     ];
     assert_eq!(seen, all);
     // Those that follow from the number of users take a value all the same, and whole numbers are numbers.
@@ -238,6 +241,7 @@ fn values_out_of_range_are_refused() {
         ("katyusha", "momentum", Value::Number(0.75), 0.75),
         ("l-svrg", "probability", Value::Number(0.0), 0.0),
         ("svrg", "inner_steps", Value::Count(0), 0.0),
+        ("fednl", "rank", Value::Count(0), 0.0),
     ] {
         let refused = Method::by_name(name).unwrap().with(setting, value).unwrap_err();
         assert_eq!(refused.setting(), Some(setting));
@@ -323,7 +327,9 @@ fn default_steps_are_what_the_formulas_say() {
         ("l-svrg", "1/(6 L_max)", 60.0),
         ("katyusha", "1/(3 L_max)", 30.0),
         ("sarah", "1/(2 L_max)", 20.0),
+        ("mifa", "1/(16 L_max)", 160.0),
         ("iqn", "1/L_max", 10.0),
+        ("dave-qn", "1/L_max", 10.0),
         ("gd", "1/L", 6.0),
     ];
     for (name, formula, inverse) in expected {
@@ -334,7 +340,7 @@ fn default_steps_are_what_the_formulas_say() {
         let session = Session::new(Method::by_name(name).unwrap(), settings.clone()).unwrap();
         assert_eq!(session.step_size(), step.size, "{name}");
     }
-    for name in ["frugal", "practical-sgq"] {
+    for name in ["frugal", "practical-sgq", "fisher-scoring", "nim", "stochastic-newton", "fednl"] {
         assert_eq!(Method::by_name(name).unwrap().default_step(&settings), Ok(None));
     }
 }

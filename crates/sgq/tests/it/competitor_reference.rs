@@ -5,9 +5,11 @@
 //! stream of random numbers.
 
 mod algebra;
+mod availability;
 mod choices;
 mod heavy_ball;
 mod lazy_starts;
+mod newton_updates;
 mod refused;
 mod resumed;
 mod sequential_updates;

@@ -35,7 +35,13 @@ fn every_method_converges() {
                 | "katyusha"
                 | "sarah"
                 | "iqn"
+                | "dave-qn"
+                | "mifa"
                 | "ciag"
+                | "nim"
+                | "stochastic-newton"
+                | "fednl"
+                | "fisher-scoring"
                 | "gd"
                 | "l-bfgs"
         );
@@ -68,6 +74,13 @@ fn queries_are_charged_as_the_catalogue_says() {
         ("diag", 108, 100),
         ("iqn", 108, 100),
         ("ciag", 108, 100),
+        ("mifa", 100, 100),
+        // The first sweep ends with a step.
+        ("dave-qn", 108, 101),
+        ("nim", 108, 101),
+        ("stochastic-newton", 108, 101),
+        ("fednl", 108, 101),
+        ("fisher-scoring", 80, 10),
         ("gpfl", 108, 100),
         ("gd", 80, 10),
         ("l-bfgs", 80, 10),

@@ -161,9 +161,18 @@ fn live_through(method: Method, settings: &Settings, problem: &DenseQuadratic, s
 #[test]
 fn answers_of_a_sweep_may_come_in_any_order() {
     let (problem, settings) = problem();
-    for method in
-        [method::gd(), method::l_bfgs(), method::saga(), method::sgq(0.3), method::svrg(Some(3)), method::iqn()]
-    {
+    for method in [
+        method::gd(),
+        method::l_bfgs(),
+        method::saga(),
+        method::sgq(0.3),
+        method::svrg(Some(3)),
+        method::iqn(),
+        method::dave_qn(),
+        method::nim(),
+        method::fednl(),
+        method::fisher_scoring(),
+    ] {
         let sight = || Sight::Problem(&problem);
         let mut in_turn = Session::with_sight(method.clone(), settings.clone(), sight()).unwrap();
         let mut at_once = Session::with_sight(method.clone(), settings.clone().open(USERS), sight()).unwrap();
@@ -194,7 +203,19 @@ fn answers_of_a_sweep_may_come_in_any_order() {
 fn old_answers_lead_to_the_optimum_too() {
     let (problem, settings) = problem();
     let start = problem.gap(&settings.start).unwrap();
-    for method in [method::frugal(), method::saga(), method::iag(), method::diag(), method::iqn(), method::svrg(None)] {
+    for method in [
+        method::frugal(),
+        method::saga(),
+        method::iag(),
+        method::mifa(),
+        method::diag(),
+        method::iqn(),
+        method::dave_qn(),
+        method::svrg(None),
+        method::nim(),
+        method::stochastic_newton(),
+        method::fednl(),
+    ] {
         let settings = settings.clone().open(4);
         let mut session = Session::with_sight(method, settings, Sight::Problem(&problem)).unwrap();
         let mut out: Vec<Query> = Vec::new();

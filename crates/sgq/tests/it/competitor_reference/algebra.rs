@@ -88,3 +88,27 @@ pub fn solve(a: &[Vector], b: &[f64]) -> Vector {
     }
     x
 }
+
+/// Eigenvalues and eigenvectors of a symmetric matrix: Jacobi's rotations, one after the other, ten times over: all but the
+/// diagonal is then rounding.
+pub fn eigen(a: &[Vector]) -> Vec<(f64, Vector)> {
+    let dim = a.len();
+    let (mut a, mut vectors) = (a.to_vec(), scaled_identity(dim, 1.0));
+    for _ in 0..10 {
+        for p in 0..dim {
+            for q in p + 1..dim {
+                if a[p][q] == 0.0 {
+                    continue;
+                }
+                let angle = 0.5 * (2.0 * a[p][q]).atan2(a[q][q] - a[p][p]);
+                let mut rotation = scaled_identity(dim, 1.0);
+                (rotation[p][p], rotation[q][q]) = (angle.cos(), angle.cos());
+                (rotation[p][q], rotation[q][p]) = (angle.sin(), -angle.sin());
+                a = product(&transpose(&rotation), &product(&a, &rotation));
+                vectors = product(&vectors, &rotation);
+            }
+        }
+    }
+    let vectors = transpose(&vectors);
+    (0..dim).map(|k| (a[k][k], vectors[k].clone())).collect()
+}

@@ -127,6 +127,10 @@ fn sessions_that_see_too_little() {
     for sight in [Sight::Blind, Sight::Oracle(&problem), Sight::Problem(&problem)] {
         let ciag = Method::new("refused", Nothing, Cyclic::new(), CurvatureAided::new());
         assert_eq!(Session::with_sight(ciag, settings(), sight.clone()).unwrap_err(), unmet(Need::Hessians));
+        for name in ["fisher-scoring", "nim", "stochastic-newton", "fednl"] {
+            let method = Method::by_name(name).unwrap().named("refused");
+            assert_eq!(Session::with_sight(method, settings(), sight.clone()).unwrap_err(), unmet(Need::Hessians));
+        }
     }
 }
 

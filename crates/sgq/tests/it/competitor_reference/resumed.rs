@@ -49,7 +49,7 @@ fn every_method() {
         for entry in METHODS {
             interrupted_run_is_the_same(&any_case(seed), &method(entry.name), 60);
         }
-        for name in ["saga", "saga-sgq", "sag", "iag", "diag", "iqn"] {
+        for name in ["saga", "saga-sgq", "sag", "iag", "diag", "iqn", "dave-qn"] {
             interrupted_run_is_the_same(&any_case(seed), &lazy(name), 60);
         }
     }
