@@ -41,8 +41,7 @@ impl fmt::Display for Detail {
 /// use sgq::{Answer, Session, Settings, method};
 ///
 /// // f_i(x) = (x − b_i)² with b = 1 and 3.
-/// let settings = Settings::new(vec![5.0], 2).smoothness(vec![2.0; 2]).answers(sgq::Detail::Hessian);
-/// let mut session = Session::new(method::ciag(), settings)?;
+/// let mut session = Session::new(method::frugal(), Settings::new(vec![5.0], 2).answers(sgq::Detail::Hessian))?;
 /// while session.queries() < 4 {
 ///     let query = session.ask()?.unwrap();
 ///     let off = query.point[0] - [1.0, 3.0][query.user];

@@ -116,6 +116,22 @@ pub(crate) struct Constants {
     pub rank: usize,
     /// What is left of a vector outside of them, if it is no more than this part of it, is taken for rounding.
     pub rounding: f64,
+
+    // § 12: users who tell their Hessians.
+    /// Before any Hessian, curvature is believed to be the same in all directions: that counts as so many users.
+    pub first_curvature: f64,
+    /// Before anybody is asked again, users depart from their quadratics as logistic losses do, `r = 1`: this is the weight of
+    /// that belief, a pair of answers at distance 1.
+    pub first_roughness: f64,
+    /// So much of the mean curvature is added to a user's own, where it is to say how far off its quadratic may be: users
+    /// without curvature are asked again too.
+    pub least_own_curvature: f64,
+    /// So many times what a new user would tell is reason to ask another one again instead.
+    pub reask_error_ratio: f64,
+    /// While fewer were asked, what a new one would tell is not known well enough for that.
+    pub reask_error_after: usize,
+    /// Curvature is fitted to two answers where there is at least this part of what was expected.
+    pub least_fitted: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -168,6 +184,12 @@ pub(crate) const FRUGAL: Constants = Constants {
     early_looks: 2,
     rank: 64,
     rounding: 1e-9,
+    first_curvature: 1.5,
+    first_roughness: 0.25,
+    least_own_curvature: 0.1,
+    reask_error_ratio: 4.0,
+    reask_error_after: 4,
+    least_fitted: 1e-3,
 };
 
 /// Where all is zero, something has to be divided by.

@@ -63,11 +63,32 @@ pub(crate) fn cholesky(lower: &mut [f64], dim: usize, least_pivot: f64) -> bool 
 
 /// Solves `L Lᵀ x = b` in place, with [`cholesky`]'s factor of a definite matrix.
 pub(crate) fn cholesky_solve(factor: &[f64], x: &mut [f64]) {
+    forward(factor, x);
+    backward(factor, x);
+}
+
+/// Solves `L x = b` in place.
+pub(crate) fn forward(factor: &[f64], x: &mut [f64]) {
     let dim = x.len();
     for k in 0..dim {
         let row = &factor[k * dim..][..=k];
         x[k] = (x[k] - dot(&row[..k], &x[..k])) / row[k];
     }
+}
+
+/// `Lᵀ x`.
+pub(crate) fn transposed_times(factor: &[f64], x: &[f64]) -> Vec<f64> {
+    let dim = x.len();
+    let mut image = vec![0.0; dim];
+    for (k, x) in x.iter().enumerate() {
+        add_scaled(&mut image[..=k], *x, &factor[k * dim..][..=k]);
+    }
+    image
+}
+
+/// Solves `Lᵀ x = b` in place.
+pub(crate) fn backward(factor: &[f64], x: &mut [f64]) {
+    let dim = x.len();
     for k in (0..dim).rev() {
         let row = &factor[k * dim..][..=k];
         x[k] /= row[k];
@@ -108,6 +129,11 @@ impl Square {
     /// Whether it has that many rows, and all numbers: one that was read from somewhere may not.
     pub fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// All numbers, row by row.
+    pub fn values(&self) -> &[f64] {
+        &self.values
     }
 
     pub fn at(&self, row: usize, column: usize) -> f64 {

@@ -12,6 +12,7 @@ mod low_rank;
 mod moments;
 mod outliers;
 mod outside;
+mod own;
 mod scale;
 mod secants;
 mod typical;
@@ -21,7 +22,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::Belief;
-use crate::{Reply, Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel, matrix::Square};
+use crate::{Detail, Reply, Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel, matrix::Square};
 use alignment::Alignment;
 pub(crate) use answers::{Answer, Answers};
 pub use curvature::Curvature;
@@ -31,6 +32,7 @@ pub(crate) use low_rank::LowRank;
 use moments::Trace;
 use outliers::Outliers;
 pub(crate) use outliers::Verdict;
+pub(crate) use own::{Mean, Own, Spread as UserSpread};
 pub(crate) use scale::Scale;
 use secants::Secant;
 
@@ -42,6 +44,7 @@ use secants::Secant;
 pub struct Model {
     /// Whether `L_i` are learned even where they are known.
     learning: bool,
+    dim: usize,
     /// `s_i`, one on average.
     sizes: Vec<f64>,
     /// `Σ s_i²`.
@@ -54,6 +57,8 @@ pub struct Model {
     plan: Option<Plan>,
     /// Users' own curvature along their own gradients.
     alignment: Alignment,
+    /// Where users tell their Hessians: everything above but the answers is then out of use.
+    own: Option<Box<Own>>,
     /// `h² d / tr C`: how fast an answer loses what it says, with the square of the way from it.
     fading: f64,
     outliers: Outliers,
@@ -136,6 +141,8 @@ pub(crate) enum Move {
     Nowhere,
     /// By a step with a proof.
     Proven,
+    /// By users' own quadratics, and whether that was cut short.
+    ByOwn { cut: bool },
 }
 
 /// `F`: how a move follows the mean gradient, as a matrix, and as a number in all directions that have none.
@@ -161,6 +168,7 @@ impl Belief for Model {
         let sizes = sizes(users, smoothness);
         *self = Self {
             learning: self.learning,
+            dim,
             square_sizes: kernel::norm_squared(&sizes),
             sizes,
             scale: Scale::new(smoothness),
@@ -181,6 +189,15 @@ impl Belief for Model {
             self.start = point.to_vec();
         }
         self.estimate = None;
+        if reply.hessian.is_some() && self.own.is_none() {
+            self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
+        }
+        if let Some(own) = &mut self.own {
+            own.take(reply, self.sizes[user]);
+            self.answers.take(user, self.sizes[user], point, gradient);
+            own.fit(&self.sizes, self.square_sizes, self.answers.users());
+            return;
+        }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
         let anchor = self.anchor_at(point);
         let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
@@ -198,6 +215,7 @@ impl Belief for Model {
 
     fn leave(&mut self, user: usize) -> bool {
         self.answers.leave(user);
+        self.own.iter_mut().for_each(|own| own.leave(user));
         self.square_sizes -= self.sizes[user] * self.sizes[user];
         self.estimate = None;
         if self.plan.is_some() {
@@ -209,6 +227,13 @@ impl Belief for Model {
     fn join(&mut self, user: usize) {
         self.answers.join();
         self.square_sizes += self.sizes[user] * self.sizes[user];
+    }
+
+    fn uses(&self) -> Detail {
+        match Curvature::of(self.dim) {
+            Curvature::Matrix { .. } => Detail::Hessian,
+            Curvature::LowRank { .. } => Detail::Gradient,
+        }
     }
 
     fn has_surrogate(&self) -> bool {
@@ -300,6 +325,11 @@ impl Model {
         &self.answers
     }
 
+    /// Users' own quadratics, where they tell their Hessians.
+    pub(crate) fn own(&self) -> Option<&Own> {
+        self.own.as_deref()
+    }
+
     pub(crate) fn verdict(&self) -> Verdict {
         self.verdict
     }
@@ -353,6 +383,9 @@ impl Model {
     /// a regression of gradients on points (§ 4).
     pub(crate) fn moved(&mut self, how: Move, to: &[f64]) {
         self.proven_steps = matches!(how, Move::Proven);
+        if let (Move::ByOwn { cut }, Some(own)) = (&how, &mut self.own) {
+            own.cut = *cut;
+        }
         if let Move::ByModel { anchor, followed } = how {
             let kept =
                 if self.answers_come_late { FRUGAL.moves_kept.min(1 + FRUGAL.numbers_kept / to.len()) } else { 1 };

@@ -3,7 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Choice, ChoiceError, Chosen, Scene};
-use crate::{Belief as _, Random, belief::Model, frugal::FRUGAL};
+use crate::{
+    Belief as _, Random,
+    belief::{
+        Model,
+        model::{Mean, Own},
+    },
+    frugal::FRUGAL,
+};
 
 /// Asks by what would be learned of the mean gradient, for each unit of cost: those whom nobody has asked yet, the larger
 /// the sooner, unless far more can be learned by asking a large one again; then the one whose last answer is the farthest
@@ -34,6 +41,32 @@ impl Informative {
             (0..scene.users).map(|user| (-(1.0 - random.unit()).ln() / chance(user), user)).collect();
         keys.sort_by(|one, other| one.0.total_cmp(&other.0));
         self.order = keys.into_iter().map(|(_, user)| user).collect();
+    }
+
+    /// Where users tell their Hessians: those who were not asked, unless somebody is far more out of date, or the last move was cut
+    /// short and it is time to see how far quadratics can be trusted; Eq. (56).
+    fn by_own(&mut self, own: &Own, scene: &Scene<'_, Model>, random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let belief = scene.belief;
+        let gains = || {
+            let free = belief.asked().filter(|user| scene.is_free(*user));
+            free.filter_map(|user| own.gain(user, scene.point).map(|gain| (gain / scene.cost(user), user)))
+        };
+        let larger = |one: (f64, usize), other: (f64, usize)| {
+            if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
+        };
+        let Some(unasked) = self.unasked(scene) else {
+            let user = gains().reduce(larger).map(|(_, user)| user);
+            return user.map_or_else(|| scene.any_free(random), Ok).map(Chosen::user);
+        };
+        let told = own.mean().map_or(0.0, Mean::told_by_new) * belief.size(unasked).powi(2) / scene.cost(unasked);
+        let is_enough =
+            |gain: f64| belief.asked().len() >= FRUGAL.reask_error_after && gain > FRUGAL.reask_error_ratio * told;
+        let again = match self.again {
+            true => None,
+            false => gains().reduce(larger).filter(|(gain, _)| own.cut || is_enough(*gain)),
+        };
+        self.again = again.is_some();
+        Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)))
     }
 
     /// The next who was not asked.
@@ -81,6 +114,9 @@ impl Choice<Model> for Informative {
         let belief = scene.belief;
         if self.order.is_empty() {
             self.shuffle(scene, random);
+        }
+        if let Some(own) = belief.own() {
+            return self.by_own(own, scene, random);
         }
         // The update has gone a little way down this user's gradient.
         if let Some((user, _)) = belief.lacks_curvature_of().filter(|(user, _)| scene.is_free(*user)) {

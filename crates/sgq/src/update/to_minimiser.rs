@@ -1,6 +1,7 @@
 //! The step of `frugal`: to where a model of all users is smallest, as far as it can be trusted.
 
 mod newton;
+mod own;
 mod reach;
 mod safeguard;
 
@@ -109,6 +110,11 @@ impl Update<Model> for ToMinimiser {
     }
 
     fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
+        if let Some(quadratics) = step.belief.own() {
+            let cut = own::go(quadratics, point);
+            step.belief.moved(cut.map_or(Move::Nowhere, |cut| Move::ByOwn { cut }), point);
+            return true;
+        }
         if step.reply.point != point {
             // An answer from an older point: what counts is what it says of this one.
             step.belief.look_from(point);
