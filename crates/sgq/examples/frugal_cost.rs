@@ -1,20 +1,22 @@
-//! What a step of `frugal` costs, by users and parameters, on users who answer at once.
+//! What a step of `frugal` costs, by users and parameters, on users who answer at once; with gradients, and with Hessians too.
 //!
 //!     cargo run --release -p sgq --example frugal_cost
 
 use std::{error::Error, time::Instant};
 
-use sgq::{Random, Session, Settings, method};
+use sgq::{Answer, Detail, Random, Session, Settings, answer::packed, method};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("{:>8} {:>8} {:>14} {:>14}", "n", "d", "first pass, µs", "later, µs");
-    for (users, dim) in
-        [(60, 10), (1_000, 10), (60, 30), (60, 100), (60, 200), (60, 1_000), (60, 100_000), (1_000_000, 10)]
-    {
+    println!("{:>8} {:>8} {:>10} {:>14} {:>14}", "n", "d", "answers", "first pass, µs", "later, µs");
+    let gradients =
+        [(60, 10), (1_000, 10), (60, 30), (60, 100), (60, 200), (60, 1_000), (60, 100_000), (1_000_000, 10)];
+    let hessians = [(60, 10), (1_000, 10), (60, 30), (60, 100), (60, 200)];
+    let cases = gradients.map(|case| (case, Detail::Gradient)).into_iter();
+    for ((users, dim), answers) in cases.chain(hessians.map(|case| (case, Detail::Hessian))) {
         let steps = users.min(if dim > 100 { 30 } else { 60 });
         let mut random = Random::new(1, "cost");
         let centers: Vec<f64> = (0..dim * users.min(1_000)).map(|_| random.unit()).collect();
-        let settings = Settings::new(vec![0.0; dim], users).smoothness(vec![2.0; users]);
+        let settings = Settings::new(vec![0.0; dim], users).smoothness(vec![2.0; users]).answers(answers);
         let mut session = Session::new(method::frugal(), settings)?;
         let mut take = |steps: usize| -> Result<f64, Box<dyn Error>> {
             let mut spent = 0.0;
@@ -23,11 +25,20 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let Some(query) = session.ask()? else { break };
                 spent += started.elapsed().as_secs_f64();
                 let center = &centers[query.user % 1_000.min(users) * dim..][..dim];
-                let gradient: Vec<f64> = (0..dim)
-                    .map(|k| (0.5 + ((k + query.user) % 4) as f64 / 2.0) * (query.point[k] - center[k]))
-                    .collect();
+                let curvature = |k: usize| 0.5 + ((k + query.user) % 4) as f64 / 2.0;
+                let gradient: Vec<f64> = (0..dim).map(|k| curvature(k) * (query.point[k] - center[k])).collect();
+                let mut answer = Answer::new(&gradient);
+                let hessian = match answers {
+                    Detail::Hessian => {
+                        let mut hessian = vec![0.0; dim * dim];
+                        (0..dim).for_each(|k| hessian[k * (dim + 1)] = curvature(k));
+                        packed(&hessian, dim)
+                    }
+                    _ => Vec::new(),
+                };
+                answer.hessian = (answers == Detail::Hessian).then_some(&*hessian);
                 let started = Instant::now();
-                session.tell(query.ticket, &gradient)?;
+                session.tell(query.ticket, answer)?;
                 spent += started.elapsed().as_secs_f64();
             }
             Ok(1e6 * spent / steps as f64)
@@ -39,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         } else {
             format!("{:>14}", "–")
         };
-        println!("{users:>8} {dim:>8} {early:14.1} {later}");
+        println!("{users:>8} {dim:>8} {:>10} {early:14.1} {later}", answers.to_string());
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Users who tell their Hessians, docs/frugal.md § 12: each is its own quadratic, and little is left to guess.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::Answers;
@@ -170,7 +172,7 @@ impl Own {
         self.held.iter().enumerate().filter_map(|(user, held)| Some((user, held.as_deref()?)))
     }
 
-    /// Takes in an answer of a user of that size: Eq. (44) to (47).
+    /// Takes in an answer of a user of that size: Eq. (45) to (47).
     pub fn take(&mut self, reply: &Reply<'_>, size: f64) {
         let Reply { user, point, gradient, .. } = *reply;
         let dim = point.len();
@@ -189,12 +191,12 @@ impl Own {
             }
             let new = match now.0 {
                 Source::Others => old.clone(),
-                _ => now.1.clone(),
+                _ => Cow::Borrowed(&now.1),
             };
             let image = old.times_vector(&way);
             let mut bent = new.times_vector(&way);
             kernel::add_scaled(&mut bent, -1.0, &image);
-            if (before.source, now.0) == (Source::Told, Source::Told) {
+            if before.source == Source::Told && reply.hessian.is_some() {
                 let off: Vec<f64> = (0..dim).map(|k| gradient[k] - before.gradient[k] - image[k]).collect();
                 let noise = (before.noise + stated) * mean.noise;
                 let expected = 0.25 * (2.0 * kernel::dot(&way, &image) + kernel::dot(&way, &bent));
@@ -314,13 +316,13 @@ impl Own {
 
 impl Quadratic {
     /// `H_i` of a user of that size.
-    fn curvature(&self, others: &Square, size: f64) -> Square {
+    fn curvature(&self, others: &Square, size: f64) -> Cow<'_, Square> {
         match self.source {
-            Source::Told | Source::Fitted => self.hessian.clone(),
+            Source::Told | Source::Fitted => Cow::Borrowed(&self.hessian),
             Source::Others => {
                 let mut hessian = others.clone();
                 hessian.scale(size);
-                hessian
+                Cow::Owned(hessian)
             }
         }
     }
