@@ -105,6 +105,8 @@ impl PyExperiment {
                 step_size: step_rule(Some(&rule))?,
                 tuned: Vec::new(),
                 open: 1,
+                answers: sgq::Detail::Gradient,
+                users: None,
             });
         }
         if named.is_empty() {
@@ -120,12 +122,14 @@ impl PyExperiment {
             gap_axis: None,
             relative,
             tuning: None,
+            users: None,
             problems: vec![NamedProblem {
                 name,
                 start,
                 problem: Arc::clone(&problem.inner),
                 card: None,
                 costs: None,
+                slowness: None,
                 files: Vec::new(),
             }],
             methods: named,

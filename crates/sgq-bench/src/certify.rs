@@ -180,7 +180,7 @@ fn certify_one(
     Ok(MethodCertificate {
         problem: problem.name.clone(),
         method: method.name.clone(),
-        oracle: method.method.needs_oracle(),
+        oracle: method.is_oracle(),
         theorem,
         cap,
         question: key,

@@ -3,11 +3,14 @@
 mod data;
 mod file;
 mod section;
+mod users;
 
 use std::{path::PathBuf, sync::Arc};
 
 use sgq::{
-    Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError, random::derive_seed,
+    Detail, Method, Problem, Session, Settings, SettingsError, Sight, StepSize, StepSizeError,
+    drive::{Behaviour, BehaviourError, Clock, Slowness},
+    random::derive_seed,
     setting::Value,
 };
 use sgq_data::first_few;
@@ -31,6 +34,7 @@ pub const STEP_SIZES: &[(&str, &str)] = &[
     ("{ size = 0.1, warm_up = 60 }", "size · min(1, (t + 1) / warm_up) after t steps: rises at first"),
     ("{ size = 0.1, warm_up = 60, fall = 1 }", "the same, and then size · (warm_up / (t + 1))^fall"),
     ("{ pieces = [[0, 0.1], [100, 0.01]] }", "from step 0 on 0.1, from step 100 on 0.01"),
+    ("\"auto\"", "the method's own default, a constant step that follows from each L_i"),
     ("\"theory\"", "the largest step that the method's theorem allows (sgd, ogq, sgq, saga)"),
 ];
 
@@ -61,6 +65,8 @@ pub struct Experiment {
     pub relative: bool,
     /// How settings are searched for, if they are.
     pub tuning: Option<Tuning>,
+    /// How users behave; where nobody says, answers come in the order in which they were asked for.
+    pub users: Option<Behaviour>,
     /// The problems.
     pub problems: Vec<NamedProblem>,
     /// The methods.
@@ -109,6 +115,8 @@ pub struct NamedProblem {
     pub card: Option<String>,
     /// What a query costs, user by user; 1 for everybody where nobody says.
     pub costs: Option<Vec<f64>>,
+    /// What each user's latencies are multiplied by, where the problem says.
+    pub slowness: Option<Vec<f64>>,
     /// The files that its data were read from.
     pub files: Vec<PathBuf>,
 }
@@ -126,6 +134,10 @@ pub struct NamedMethod {
     pub tuned: Vec<TunedSetting>,
     /// How many questions are out at once.
     pub open: usize,
+    /// How much users are asked to say.
+    pub answers: Detail,
+    /// How users behave to this method, where it is not as the experiment says.
+    pub users: Option<Behaviour>,
 }
 
 /// A setting, and the values that a search tries besides the one that it has.
@@ -157,6 +169,16 @@ impl TunedValue {
 }
 
 impl NamedMethod {
+    /// Whether it sees more than any real run could.
+    pub fn is_oracle(&self) -> bool {
+        self.method.needs_oracle_beyond(self.answers)
+    }
+
+    /// What it sees without paying for it, in words.
+    pub fn sees_more(&self) -> Option<&'static str> {
+        self.method.sees_more_than(self.answers)
+    }
+
     /// The largest step that it ever takes, given its first.
     pub fn largest_step(&self, first: f64) -> f64 {
         match &self.step_size {
@@ -201,6 +223,26 @@ impl Experiment {
         Ok(())
     }
 
+    /// Whether time, cost and numbers are measured: where users behave in some way, or say more than gradients.
+    pub fn measures_spending(&self) -> bool {
+        self.says_how_users_behave() || self.methods.iter().any(|method| method.answers > Detail::Gradient)
+    }
+
+    /// Whether users behave in some way.
+    pub(crate) fn says_how_users_behave(&self) -> bool {
+        self.users.is_some() || self.methods.iter().any(|method| method.users.is_some())
+    }
+
+    /// The clock of one trial of one method on one problem.
+    pub fn clock(&self, problem: &NamedProblem, method: &NamedMethod, trial: u64) -> Result<Clock, BehaviourError> {
+        let Some(users) = method.users.as_ref().or(self.users.as_ref()) else {
+            return Ok(Clock::default());
+        };
+        let slowness = problem.slowness.clone().map_or_else(|| users.slowness.clone(), Slowness::Each);
+        let behaviour = Behaviour { slowness, ..users.clone() };
+        Clock::new(behaviour, problem.problem.users(), derive_seed(self.seed, &problem.name, trial))
+    }
+
     /// The title of what concerns one problem: its name is only needed where there are several.
     pub fn title_on(&self, problem: &str) -> String {
         match self.problems.len() {
@@ -235,14 +277,15 @@ impl Experiment {
         problem: &NamedProblem,
         method: &NamedMethod,
         trial: u64,
-    ) -> Result<(Session<'static>, Arc<dyn Problem + Send>), SettingsError> {
+    ) -> Result<(Session<'static>, NamedProblem), SettingsError> {
         let seed = derive_seed(self.seed, &problem.name, trial);
         let renumbered = Renumbered::new(&problem.problem, seed);
-        let costs = problem.costs.as_ref().map(|costs| renumbered.renumber(costs));
-        let problem = NamedProblem { problem: Arc::new(renumbered), costs, ..problem.clone() };
+        let renumber = |each: &Vec<f64>| renumbered.renumber(each);
+        let (costs, slowness) = (problem.costs.as_ref().map(renumber), problem.slowness.as_ref().map(renumber));
+        let problem = NamedProblem { problem: Arc::new(renumbered), costs, slowness, ..problem.clone() };
         let sight = Sight::Shared(Arc::clone(&problem.problem));
         let session = open_seeing(sight, &problem, method, self.budget, seed)?;
-        Ok((session, problem.problem))
+        Ok((session, problem))
     }
 }
 
@@ -266,6 +309,7 @@ fn open_seeing<'p>(
         .step_size(method.step_size.clone())
         .budget(budget)
         .open(method.open)
+        .answers(method.answers)
         .seed(seed);
     if let Some(costs) = &problem.costs {
         settings = settings.costs(costs.clone());

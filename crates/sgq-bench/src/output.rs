@@ -17,7 +17,8 @@ use crate::{
     Experiment,
     choices::ChoicesAtQuery,
     figure::{Curve, Figure, FigureError, Point},
-    run::{MethodResult, Results},
+    readable::readable,
+    run::{Axis, MethodResult, Results},
 };
 
 pub use claim::Claim;
@@ -60,14 +61,22 @@ pub fn write_curves(
     if !results.rows.is_empty() && !results.limits.is_empty() {
         folder.write("limit.csv", results.limits.csv(&experiment.targets))?;
     }
+    if !results.rows.is_empty() && experiment.measures_spending() {
+        folder.write(&targets_name(stem), targets_csv(experiment, &results.rows))?;
+    }
     let mut svgs = Vec::new();
     for problem in &experiment.problems {
         if results.rows.iter().all(|row| row.problem != problem.name) {
             svgs.push(None);
             continue;
         }
-        let figure = figure(experiment, results, &problem.name);
-        svgs.push(Some(folder.write_figure(&figure_name(stem, experiment, &problem.name), &figure)?));
+        let name = figure_name(stem, experiment, &problem.name);
+        let mut svg = folder.write_figure(&name, &figure(experiment, results, &problem.name, None))?;
+        for axis in Axis::shown(experiment) {
+            let figure = figure(experiment, results, &problem.name, Some(axis));
+            svg += &folder.write_figure(&format!("{name}-{}", axis.name()), &figure)?;
+        }
+        svgs.push(Some(svg));
     }
     Ok(svgs)
 }
@@ -81,15 +90,25 @@ pub fn curve_files(stem: &str, experiment: &Experiment, choices: bool) -> Vec<St
     if choices {
         names.push(choices_name(stem));
     }
+    if experiment.measures_spending() {
+        names.push(targets_name(stem));
+    }
     for problem in &experiment.problems {
         let name = figure_name(stem, experiment, &problem.name);
         names.extend(["svg", "png"].map(|kind| format!("{name}.{kind}")));
+        for axis in Axis::shown(experiment) {
+            names.extend(["svg", "png"].map(|kind| format!("{name}-{}.{kind}", axis.name())));
+        }
     }
     names
 }
 
 fn choices_name(stem: &str) -> String {
     if stem == "curves" { "choices.csv".into() } else { format!("{stem}-choices.csv") }
+}
+
+fn targets_name(stem: &str) -> String {
+    if stem == "curves" { "targets.csv".into() } else { format!("{stem}-targets.csv") }
 }
 
 fn figure_name(stem: &str, experiment: &Experiment, problem: &str) -> String {
@@ -99,11 +118,14 @@ fn figure_name(stem: &str, experiment: &Experiment, problem: &str) -> String {
     }
 }
 
-/// The curves as CSV: `[problem,]method,queries,gap_mean,gap_sem[,gap_bound]`; no bound, no entry.
+/// The curves as CSV: `[problem,]method,queries,gap_mean,gap_sem[,gap_bound][,time_mean,cost_mean,numbers_mean]`; no bound, no
+/// entry.
 fn curves_csv(results: &Results, with_problem: bool) -> String {
     let with_bound = !results.certificates.is_empty();
     let mut csv = first_columns(with_problem).to_owned();
-    csv.push_str(if with_bound { "queries,gap_mean,gap_sem,gap_bound\n" } else { "queries,gap_mean,gap_sem\n" });
+    let with_spent = results.rows.iter().any(|row| row.spent.is_some());
+    csv.push_str(if with_bound { "queries,gap_mean,gap_sem,gap_bound" } else { "queries,gap_mean,gap_sem" });
+    csv.push_str(if with_spent { ",time_mean,cost_mean,numbers_mean\n" } else { "\n" });
     for row in &results.rows {
         let name = name_columns(row, with_problem);
         let bound = results.bound(row);
@@ -113,6 +135,29 @@ fn curves_csv(results: &Results, with_problem: bool) -> String {
             if with_bound {
                 let bound = bound.map(|bound| format!("{:?}", bound.at(queries as u64)));
                 let _ = write!(csv, ",{}", bound.unwrap_or_default());
+            }
+            if let Some(spent) = &row.spent {
+                for axis in Axis::ALL {
+                    let _ = write!(csv, ",{:?}", spent.along(axis).get(queries).copied().unwrap_or(f64::NAN));
+                }
+            }
+            csv.push('\n');
+        }
+    }
+    csv
+}
+
+/// What it takes to reach each target, as CSV; no entry where it is not reached.
+fn targets_csv(experiment: &Experiment, rows: &[MethodResult]) -> String {
+    let mut csv = "problem,method,target,queries,time,cost,numbers\n".to_owned();
+    for row in rows {
+        let name = name_columns(row, true);
+        let spent = Axis::ALL.map(|axis| row.spent_to_target(axis).unwrap_or_default());
+        for (place, (target, queries)) in experiment.targets.iter().zip(&row.queries_to_target).enumerate() {
+            let _ = write!(csv, "{name}{},{}", readable(*target), queries.map_or(String::new(), |it| it.to_string()));
+            for spent in &spent {
+                let spent = spent.get(place).copied().flatten();
+                let _ = write!(csv, ",{}", spent.map_or(String::new(), |spent| format!("{spent:?}")));
             }
             csv.push('\n');
         }
@@ -150,20 +195,27 @@ pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-/// The figure of one problem: mean gap against queries, with bands of one standard error.
-fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
+/// The figure of one problem: mean gap against queries, or against the mean of what else is spent by then, with bands of one
+/// standard error.
+fn figure(experiment: &Experiment, results: &Results, problem: &str, axis: Option<Axis>) -> Figure {
     let rows: Vec<&MethodResult> = results.rows.iter().filter(|row| row.problem == problem).collect();
     let curves = rows.iter().map(|row| {
         let points = row.gap_mean.iter().zip(&row.gap_sem).enumerate();
+        let spent = axis.map(|axis| row.spent.as_ref().map_or(&[][..], |spent| spent.along(axis)));
+        let across = |queries: usize| match spent {
+            Some(spent) => spent.get(queries).copied().unwrap_or(f64::NAN),
+            None => queries as f64,
+        };
         Curve {
             label: row.label(),
-            points: points.map(|(queries, (&mean, &error))| Point { x: queries as f64, mean, error }).collect(),
+            points: points.map(|(queries, (&mean, &error))| Point { x: across(queries), mean, error }).collect(),
             dashed: row.oracle,
             companion_of: None,
         }
     });
     let bounds = rows.iter().enumerate().filter_map(|(index, row)| {
-        let bound = results.bound(row)?;
+        // Bounds are about queries.
+        let bound = results.bound(row).filter(|_| axis.is_none())?;
         let guaranteed = results.certificate(row).is_some_and(|it| it.guaranteed().is_some());
         let points = (0..row.gap_mean.len() as u64).map(|queries| (queries as f64, bound.at(queries)));
         Some(Curve {
@@ -175,7 +227,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str) -> Figure {
     });
     Figure {
         title: experiment.title_on(problem),
-        x_label: "queries".into(),
+        x_label: axis.map_or("queries", Axis::words).into(),
         y_label: match experiment.trials {
             1 => "objective gap, one trial".into(),
             trials => format!("objective gap, mean of {trials} trials"),
@@ -291,6 +343,7 @@ mod tests {
             billed_per_user: Vec::new(),
             diagnostic: 0,
             choices: None,
+            spent: None,
         }
     }
 

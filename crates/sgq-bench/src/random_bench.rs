@@ -7,7 +7,7 @@ mod summary;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
-use sgq::{Method, StepSize, method::METHODS, setting::Value};
+use sgq::{Detail, Method, StepSize, method::METHODS, setting::Value};
 use thiserror::Error;
 
 use crate::{
@@ -112,7 +112,18 @@ impl Options {
             // The step is set for each trial.
             let step_size = StepSize::Constant(1.0);
             let tuned = Vec::new();
-            Contestant { method: NamedMethod { method: method.named(&*name), name, step_size, tuned, open: 1 }, tuning }
+            Contestant {
+                method: NamedMethod {
+                    method: method.named(&*name),
+                    name,
+                    step_size,
+                    tuned,
+                    open: 1,
+                    answers: Detail::Gradient,
+                    users: None,
+                },
+                tuning,
+            }
         };
         let mut all = vec![contestant(self.against.clone(), built_in(&self.against)?, Tuned::Tuned)];
         for name in &self.methods {

@@ -2,7 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::{Experiment, figure::escape as escaped, limit, readable::readable, run::Results};
+use crate::{
+    Experiment,
+    figure::escape as escaped,
+    limit,
+    readable::{readable, short},
+    run::{Axis, Results},
+};
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {
@@ -155,6 +161,7 @@ fn write_section(page: &mut String, section: &Section<'_>) {
          one standard error. Trials: {}. Seed: {}.</p>",
         experiment.trials, experiment.seed
     );
+    write_spending(page, section);
     for note in &section.notes {
         let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(note));
     }
@@ -166,6 +173,26 @@ fn write_section(page: &mut String, section: &Section<'_>) {
     }
     if limit.is_some() {
         let _ = writeln!(page, "<p>{}</p>", escaped(limit::EXPLANATION));
+    }
+}
+
+/// Tables of what else is spent to reach each target, where that tells more than queries do.
+fn write_spending(page: &mut String, section: &Section<'_>) {
+    let Section { experiment, results, problem, .. } = section;
+    let targets: String = experiment.targets.iter().map(|gap| format!("<th>{}</th>", readable(*gap))).collect();
+    for axis in Axis::shown(experiment) {
+        let what = axis.words();
+        let _ = writeln!(page, "<div class=\"table\"><table>\n<tr><th>{what} to reach a gap of</th>{targets}</tr>");
+        for row in results.rows.iter().filter(|row| row.problem == *problem) {
+            let cell = |spent: Option<f64>| format!("<td>{}</td>", spent.map_or("–".to_owned(), short));
+            let cells: String = row.spent_to_target(axis).unwrap_or_default().into_iter().map(cell).collect();
+            let class = if row.oracle { " class=\"oracle\"" } else { "" };
+            let _ = writeln!(page, "<tr{class}><td>{}</td>{cells}</tr>", escaped(&row.label()));
+        }
+        let _ = writeln!(
+            page,
+            "</table></div>\n<p>Mean {what} over trials at the query at which the mean gap is there.</p>"
+        );
     }
 }
 
@@ -192,6 +219,7 @@ mod tests {
             billed_per_user: vec![1],
             diagnostic: 0,
             choices: None,
+            spent: None,
         };
         let results = Results { rows: vec![row], ..Results::default() };
         let section = Section {

@@ -8,10 +8,10 @@ use std::{
 
 use serde::Serialize;
 use sgq::{
-    SettingsError, StopReason,
-    drive::{Billed, DriveError},
+    Detail, SettingsError, StopReason,
+    drive::{BehaviourError, Billed, DriveError},
     setting::Value,
-    simulate::{SimulationError, Trial, gap_curve, in_parallel},
+    simulate::{SimulationError, Spent, Trial, gap_curve, gap_curve_by, in_parallel},
     theory::{Bound, Choices},
 };
 use thiserror::Error;
@@ -28,9 +28,10 @@ use crate::{
 
 /// Trials that run side by side before their curves are folded into the mean: few enough to bound the memory, and the
 /// same on every machine, which keeps the result the same too.
-fn block_size(budget: u64) -> u64 {
-    const GAPS_IN_MEMORY: u64 = 16_000_000;
-    (GAPS_IN_MEMORY / (budget + 1)).clamp(2, 64)
+fn block_size(experiment: &Experiment) -> u64 {
+    const NUMBERS_IN_MEMORY: u64 = 16_000_000;
+    let numbers_each = if experiment.measures_spending() { 4 } else { 1 };
+    (NUMBERS_IN_MEMORY / (numbers_each * (experiment.budget + 1))).clamp(2, 64)
 }
 
 /// What an experiment gave: one row for each finished method on each problem.
@@ -96,9 +97,86 @@ pub struct MethodResult {
     pub diagnostic: u64,
     /// How good its choices were, where that was measured.
     pub choices: Option<ChoiceStatistics>,
+    /// The mean of what was spent after 0, 1, 2 … queries, where that was measured.
+    pub spent: Option<MeanSpent>,
+}
+
+/// What is spent besides queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Simulated time.
+    Time,
+    /// What queries cost.
+    Cost,
+    /// Numbers that users send.
+    Numbers,
+}
+
+impl Axis {
+    /// All of them, in the order of the files.
+    pub const ALL: [Self; 3] = [Self::Time, Self::Cost, Self::Numbers];
+
+    /// What files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Cost => "cost",
+            Self::Numbers => "numbers",
+        }
+    }
+
+    /// What a reader sees.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Cost => "cost",
+            Self::Numbers => "numbers sent",
+        }
+    }
+
+    /// Those that tell more than queries do: time where users behave in some way, cost where queries do not all cost the same,
+    /// numbers where users say more than gradients.
+    pub fn shown(experiment: &Experiment) -> impl Iterator<Item = Self> {
+        let more = experiment.methods.iter().any(|method| method.answers > Detail::Gradient);
+        let measured = experiment.measures_spending();
+        let costs = measured && experiment.problems.iter().any(|problem| problem.costs.is_some());
+        let shown = [experiment.says_how_users_behave(), costs, more];
+        Self::ALL.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(axis, _)| axis)
+    }
+}
+
+/// The mean of what was spent after 0, 1, 2 … queries.
+#[derive(Clone, Debug, Default)]
+pub struct MeanSpent {
+    means: [CurveMean; 3],
+}
+
+impl MeanSpent {
+    fn add(&mut self, spent: &[Spent]) {
+        for (mean, axis) in self.means.iter_mut().zip(Axis::ALL) {
+            let value = |spent: &Spent| match axis {
+                Axis::Time => spent.time,
+                Axis::Cost => spent.cost,
+                Axis::Numbers => spent.numbers as f64,
+            };
+            mean.add(&spent.iter().map(value).collect::<Vec<f64>>());
+        }
+    }
+
+    /// The mean after 0, 1, 2 … queries.
+    pub fn along(&self, axis: Axis) -> &[f64] {
+        self.means[axis as usize].mean()
+    }
 }
 
 impl MethodResult {
+    /// The mean of what was spent by the first query at which the mean gap is at each target; `None` where that was not
+    /// measured.
+    pub fn spent_to_target(&self, axis: Axis) -> Option<Vec<Option<f64>>> {
+        let along = self.spent.as_ref()?.along(axis);
+        Some(self.queries_to_target.iter().map(|queries| along.get((*queries)?).copied()).collect())
+    }
+
     /// The method's name, with a warning where it sees more than it pays for.
     pub fn label(&self) -> String {
         match self.sees_more {
@@ -166,10 +244,11 @@ impl Cell<'_> {
         let Self { experiment, problem, method, .. } = *self;
         let mut curve = CurveMean::default();
         let mut choices = None;
+        let mut spent: Option<MeanSpent> = None;
         let mut diverged = 0;
         let mut billed_per_user = vec![0; problem.problem.users()];
         let mut diagnostic = 0;
-        let block_size = block_size(experiment.budget);
+        let block_size = block_size(experiment);
         for first in (0..experiment.trials).step_by(block_size as usize) {
             let block = block_size.min(experiment.trials - first);
             let trials = in_parallel(block, self.control.interrupt, |offset| {
@@ -187,6 +266,9 @@ impl Cell<'_> {
                     choices.get_or_insert_with(ChoiceStatistics::default).merge(&measured);
                 }
                 curve.add(&trial.gaps);
+                if !trial.spent.is_empty() {
+                    spent.get_or_insert_default().add(&trial.spent);
+                }
                 diverged += u64::from(matches!(trial.stop, StopReason::Diverged { .. }));
                 diagnostic += trial.diagnostic;
                 for (sum, billed) in billed_per_user.iter_mut().zip(&trial.billed_per_user) {
@@ -198,8 +280,8 @@ impl Cell<'_> {
         Ok(Some(MethodResult {
             problem: problem.name.clone(),
             method: method.name.clone(),
-            oracle: method.method.needs_oracle(),
-            sees_more: method.method.sees_more(),
+            oracle: method.is_oracle(),
+            sees_more: method.sees_more(),
             step_size: experiment.open(problem, method, 0)?.step_size(),
             queries_to_target: experiment.targets.iter().map(crossing).collect(),
             gap_sem: curve.standard_error(),
@@ -208,6 +290,7 @@ impl Cell<'_> {
             billed_per_user,
             diagnostic,
             choices,
+            spent,
         }))
     }
 
@@ -236,7 +319,17 @@ impl Cell<'_> {
                 None => Ok(()),
             }
         };
-        let curve = gap_curve(&mut session, problem, self.experiment.budget, record);
+        let budget = self.experiment.budget;
+        let curve = match self.experiment.measures_spending() {
+            true => gap_curve_by(
+                &mut session,
+                problem,
+                budget,
+                &mut self.experiment.clock(self.problem, self.method, trial)?,
+                record,
+            ),
+            false => gap_curve(&mut session, problem, budget, record),
+        };
         let mut curve = curve.map_err(TrialError::from_simulation)?;
         if self.experiment.relative {
             let start = curve.gaps[0];
@@ -289,6 +382,9 @@ pub enum TrialError {
     /// The session refused its settings.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// Users cannot behave like that.
+    #[error(transparent)]
+    Behaviour(#[from] BehaviourError),
     /// The simulation failed.
     #[error(transparent)]
     Simulation(#[from] SimulationError),

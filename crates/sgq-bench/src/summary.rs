@@ -1,7 +1,7 @@
 //! The results in numbers: queries to each target, and a sentence that they support.
 
 use serde::{Serialize, Serializer};
-use sgq::{Method, StepSize, setting::Value, theory::Bound};
+use sgq::{Method, StepSize, drive::Behaviour, setting::Value, theory::Bound};
 
 use crate::{
     Experiment,
@@ -9,7 +9,7 @@ use crate::{
     choices::ChoiceStatistics,
     experiment::NamedProblem,
     readable::{readable, short},
-    run::{MethodResult, Results, Unfinished},
+    run::{Axis, MethodResult, Results, Unfinished},
 };
 
 /// What `summary.json` holds.
@@ -34,6 +34,9 @@ pub struct ExperimentSummary {
     trials: u64,
     budget: u64,
     targets: Vec<f64>,
+    /// How users behave, where the experiment says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<Behaviour>,
     problems: Vec<ProblemSummary>,
     results: Vec<MethodSummary>,
     unfinished: Vec<Unfinished>,
@@ -58,6 +61,13 @@ struct MethodSummary {
     settings: Pairs<serde_json::Value>,
     /// The first number of queries at which the mean gap is at or below the target; null where it never is.
     queries_to_gap: Pairs<Option<usize>>,
+    /// The mean of what was spent by then, where that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_to_gap: Option<Pairs<Option<f64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_to_gap: Option<Pairs<Option<f64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    numbers_to_gap: Option<Pairs<Option<f64>>>,
     final_gap_mean: Option<f64>,
     final_gap_sem: Option<f64>,
     diverged_trials: u64,
@@ -177,6 +187,9 @@ impl ExperimentSummary {
                     .zip(row.queries_to_target.iter().copied())
                     .collect(),
             ),
+            time_to_gap: spent_to_gap(experiment, row, Axis::Time),
+            cost_to_gap: spent_to_gap(experiment, row, Axis::Cost),
+            numbers_to_gap: spent_to_gap(experiment, row, Axis::Numbers),
             final_gap_mean: row.gap_mean.last().copied().filter(|gap| gap.is_finite()),
             final_gap_sem: row.gap_sem.last().copied().filter(|sem| sem.is_finite()),
             diverged_trials: row.diverged,
@@ -197,11 +210,18 @@ impl ExperimentSummary {
             trials: experiment.trials,
             budget: experiment.budget,
             targets: experiment.targets.clone(),
+            users: experiment.users.clone(),
             problems: problems.collect(),
             results: methods.collect(),
             unfinished: results.unfinished.clone(),
         }
     }
+}
+
+/// What was spent to reach each target, where that was measured.
+fn spent_to_gap(experiment: &Experiment, row: &MethodResult, axis: Axis) -> Option<Pairs<Option<f64>>> {
+    let targets = experiment.targets.iter().map(|gap| readable(*gap));
+    Some(Pairs(targets.zip(row.spent_to_target(axis)?).collect()))
 }
 
 /// A method's parts and settings, by the names that a file gives them.
@@ -225,6 +245,10 @@ fn settings_of(experiment: &Experiment, row: &MethodResult) -> Vec<(String, serd
         StepSize::Auto => row.step_size.into(),
     };
     settings.push(("step_size".into(), rule));
+    if experiment.measures_spending() {
+        settings.push(("open".into(), method.open.into()));
+        settings.push(("answers".into(), method.answers.to_string().into()));
+    }
     settings
 }
 
@@ -362,6 +386,7 @@ mod tests {
             billed_per_user: vec![4, 5],
             diagnostic: 0,
             choices: None,
+            spent: None,
         }
     }
 

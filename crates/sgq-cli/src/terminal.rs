@@ -7,7 +7,14 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use sgq_bench::{Experiment, experiment::FileError, output::Folder, readable::readable, report::Table, run::Results};
+use sgq_bench::{
+    Experiment,
+    experiment::FileError,
+    output::Folder,
+    readable::{readable, short},
+    report::Table,
+    run::{Axis, Results},
+};
 
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 2_000;
@@ -164,10 +171,13 @@ pub fn titled_table(table: &Table) -> String {
     text
 }
 
-/// Queries to each target, a line for each method.
+/// Queries to each target, a line for each method; and what else is spent, where that tells more.
 pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> String {
-    let heading = "queries to reach a gap of".to_owned();
-    let mut lines = vec![(heading, experiment.targets.iter().map(|gap| readable(*gap)).collect())];
+    let heading = |what: &str| {
+        let targets: Vec<String> = experiment.targets.iter().map(|gap| readable(*gap)).collect();
+        (format!("{what} to reach a gap of"), targets)
+    };
+    let mut lines = vec![heading("queries")];
     for row in results.rows.iter().filter(|row| row.problem == problem) {
         let cells: Vec<String> = row
             .queries_to_target
@@ -175,6 +185,14 @@ pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> Strin
             .map(|queries| queries.map_or("–".to_owned(), |queries| queries.to_string()))
             .collect();
         lines.push((row.label(), cells));
+    }
+    for axis in Axis::shown(experiment) {
+        lines.push(heading(axis.words()));
+        for row in results.rows.iter().filter(|row| row.problem == problem) {
+            let cell = |spent: Option<f64>| spent.map_or("–".to_owned(), short);
+            let cells = row.spent_to_target(axis).unwrap_or_default().into_iter().map(cell).collect();
+            lines.push((row.label(), cells));
+        }
     }
     let width = |text: &String| text.chars().count();
     let first = lines.iter().map(|line| width(&line.0)).max().unwrap_or(0);

@@ -198,6 +198,7 @@ impl OwnedAnswer {
         let dim = point.len();
         self.gradient.resize(dim, 0.0);
         users.gradient(*user, point, &mut self.gradient);
+        self.variance = None;
         self.loss = (*wants >= Detail::Loss).then(|| users.user_loss(*user, point)).flatten();
         self.hessian = None;
         if *wants >= Detail::Hessian {
@@ -208,6 +209,12 @@ impl OwnedAnswer {
 }
 
 impl OwnedAnswer {
+    /// Adds noise to each coordinate of the gradient, and states its variance where there is one to state.
+    pub fn disturb(&mut self, mut noise: impl FnMut() -> f64, variance: Option<f64>) {
+        self.gradient.iter_mut().for_each(|value| *value += noise());
+        self.variance = variance.map(|variance| vec![variance]);
+    }
+
     /// The answer of a user whose function is so many times as large.
     pub fn scale(&mut self, factor: f64) {
         let many = [Some(&mut self.gradient), self.hessian.as_mut()].into_iter().flatten();

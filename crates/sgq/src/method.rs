@@ -7,7 +7,7 @@ mod parts;
 use std::{any::Any, fmt};
 
 use crate::{
-    Belief, Choice, DefaultStep, LastGradient, SettingError, Settings, SettingsError, Update,
+    Belief, Choice, DefaultStep, Detail, LastGradient, SettingError, Settings, SettingsError, Update,
     belief::{Curvature, Model},
     setting::{SettingValue, Value},
     step_size::Known,
@@ -168,13 +168,29 @@ impl Method {
 
     /// Whether the method sees more than any real run could, and so is only a yardstick.
     pub fn needs_oracle(&self) -> bool {
+        self.needs_oracle_beyond(Detail::Gradient)
+    }
+
+    /// The same where users' answers say so much: a method that is told Hessians with its answers pays for them.
+    ///
+    /// ```
+    /// use sgq::{Detail, method};
+    ///
+    /// assert!(method::ciag().needs_oracle() && !method::ciag().needs_oracle_beyond(Detail::Hessian));
+    /// ```
+    pub fn needs_oracle_beyond(&self, answers: Detail) -> bool {
         let needs = self.parts.facts().needs;
-        needs.oracle || needs.hessians
+        needs.oracle || (needs.hessians && answers < Detail::Hessian)
     }
 
     /// What the method sees without paying for it, in words.
     pub fn sees_more(&self) -> Option<&'static str> {
-        self.parts.facts().needs.unpaid()
+        self.sees_more_than(Detail::Gradient)
+    }
+
+    /// The same where users' answers say so much.
+    pub fn sees_more_than(&self, answers: Detail) -> Option<&'static str> {
+        self.parts.facts().needs.unpaid(answers)
     }
 
     /// Whether the method goes by every user's `L_i` where they are given, for more than a default step.

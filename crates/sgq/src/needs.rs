@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Detail;
+
 /// What a choice or an update cannot work without, and whether it leaves something to chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,13 +37,13 @@ impl Needs {
         Self::default()
     }
 
-    /// What the method sees without paying for it, in words.
-    pub(crate) fn unpaid(&self) -> Option<&'static str> {
+    /// What the method sees without paying for it, in words, where users' answers say so much.
+    pub(crate) fn unpaid(&self, answers: Detail) -> Option<&'static str> {
         match self {
             Self { oracle: true, .. } => Some("oracle, looks not billed"),
-            Self { hessians: true, .. } => Some("oracle, Hessians not billed"),
+            Self { hessians: true, .. } if answers < Detail::Hessian => Some("oracle, Hessians not billed"),
             Self { polls: true, .. } => Some("losses polled, not billed"),
-            Self { losses: true, .. } => Some("losses not billed"),
+            Self { losses: true, .. } if answers < Detail::Loss => Some("losses not billed"),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{
     Problem, Session, SettingsError, StopReason,
-    drive::{Billed, DriveError, Observer, drive},
+    drive::{Billed, Clock, DriveError, Observer, drive_by},
 };
 
 /// What one simulated run gave.
@@ -20,12 +20,25 @@ use crate::{
 pub struct Trial {
     /// `f(x) − inf f` after 0, 1, 2 … billed queries. Infinite after divergence.
     pub gaps: Vec<f64>,
+    /// What was spent by then, where somebody [asked](gap_curve_by); else empty.
+    pub spent: Vec<Spent>,
     /// Why the run ended.
     pub stop: StopReason,
     /// Queries billed, user by user.
     pub billed_per_user: Vec<u64>,
     /// Gradients that were looked at without being billed.
     pub diagnostic: u64,
+}
+
+/// What a run has spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// The simulated time.
+    pub time: f64,
+    /// What all billed queries have cost.
+    pub cost: f64,
+    /// How many numbers their answers held.
+    pub numbers: u64,
 }
 
 /// Drives a session against a problem for that many queries, and keeps the gap after each.
@@ -49,21 +62,51 @@ pub fn gap_curve(
     queries: u64,
     record: impl FnMut(&Billed<'_>) -> io::Result<()>,
 ) -> Result<Trial, SimulationError> {
+    curve(session, problem, queries, &mut Clock::default(), false, record)
+}
+
+/// The same with users who behave as a clock says, and with what was spent by the time of each query.
+pub fn gap_curve_by(
+    session: &mut Session<'_>,
+    problem: &dyn Problem,
+    queries: u64,
+    clock: &mut Clock,
+    record: impl FnMut(&Billed<'_>) -> io::Result<()>,
+) -> Result<Trial, SimulationError> {
+    curve(session, problem, queries, clock, true, record)
+}
+
+fn curve(
+    session: &mut Session<'_>,
+    problem: &dyn Problem,
+    queries: u64,
+    clock: &mut Clock,
+    spends: bool,
+    record: impl FnMut(&Billed<'_>) -> io::Result<()>,
+) -> Result<Trial, SimulationError> {
     session.check_users(problem)?;
     let gap = problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?;
     let length = usize::try_from(queries).unwrap_or(usize::MAX).saturating_add(1);
-    let mut curve = Curve { problem, length, steps: session.steps(), gap, gaps: vec![gap], record };
-    let stop = if length > 1 { drive(session, problem, &mut curve)? } else { None };
+    let time = clock.time();
+    let mut curve = Curve { problem, length, steps: session.steps(), gap, gaps: vec![gap], time, spent: None, record };
+    curve.spent = spends.then(|| vec![curve.spent_in(session)]);
+    let stop = if length > 1 { drive_by(session, problem, clock, &mut curve)? } else { None };
     let stop = stop.unwrap_or(StopReason::Budget { queries });
-    let Curve { mut gaps, mut gap, .. } = curve;
+    let Curve { mut gaps, mut gap, spent, .. } = curve;
     if let StopReason::Diverged { .. } = stop {
         gap = f64::INFINITY;
     }
     let missing = length.saturating_sub(gaps.len());
     gaps.try_reserve_exact(missing).map_err(|_| SimulationError::TooLong { queries })?;
     gaps.resize(length, gap);
+    let mut spent = spent.unwrap_or_default();
+    if let Some(last) = spent.last().copied() {
+        spent.try_reserve_exact(missing).map_err(|_| SimulationError::TooLong { queries })?;
+        spent.resize(length, last);
+    }
     Ok(Trial {
         gaps,
+        spent,
         stop,
         billed_per_user: session.meter().billed_per_user().to_vec(),
         diagnostic: session.meter().diagnostic(),
@@ -79,11 +122,23 @@ struct Curve<'p, R> {
     steps: u64,
     gap: f64,
     gaps: Vec<f64>,
+    /// When the last answer came.
+    time: f64,
+    /// What was spent by each query, where somebody asked.
+    spent: Option<Vec<Spent>>,
     record: R,
+}
+
+impl<R> Curve<'_, R> {
+    fn spent_in(&self, session: &Session<'_>) -> Spent {
+        let meter = session.meter();
+        Spent { time: self.time, cost: meter.cost(), numbers: meter.numbers() }
+    }
 }
 
 impl<R: FnMut(&Billed<'_>) -> io::Result<()>> Observer for Curve<'_, R> {
     fn telling(&mut self, answer: &Billed<'_>) -> io::Result<()> {
+        self.time = answer.time;
         (self.record)(answer)
     }
 
@@ -96,6 +151,8 @@ impl<R: FnMut(&Billed<'_>) -> io::Result<()>> Observer for Curve<'_, R> {
             self.gap = self.problem.gap(session.point()).unwrap_or(f64::NAN);
         }
         self.gaps.push(self.gap);
+        let spent = self.spent_in(session);
+        self.spent.iter_mut().for_each(|all| all.push(spent));
         if self.gaps.len() < self.length { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }

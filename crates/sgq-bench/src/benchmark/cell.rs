@@ -70,8 +70,8 @@ impl Cell<'_> {
             tuning_queries: queries,
             curve: shown.mean.mean().iter().map(finite).collect(),
             curve_error: shown.mean.standard_error().iter().map(finite).collect(),
-            sees_more: self.method.method.sees_more().map(str::to_owned),
-            oracle: self.method.method.needs_oracle(),
+            sees_more: self.method.sees_more().map(str::to_owned),
+            oracle: self.method.is_oracle(),
         })
     }
 

@@ -94,6 +94,7 @@ fn key_of(cell: &Cell<'_>) -> Key {
         &*problem.name,
         &cell.method.name,
         &format!("{:?} {} {:?} {}", experiment.tuning, cell.method.method, cell.method.tuned, cell.method.open),
+        &format!("{:?} {:?} {} {:?}", experiment.users, cell.method.users, cell.method.answers, problem.slowness),
     ] {
         hash.add_text(text.as_bytes());
     }

@@ -11,7 +11,7 @@ use std::{
 use rayon::prelude::*;
 use sgq::{
     Problem, Session, StopReason,
-    drive::{Observer, drive},
+    drive::{Clock, Observer, drive_by},
     simulate::SimulationError,
 };
 
@@ -22,6 +22,7 @@ use crate::{experiment::NamedMethod, run::TrialError};
 struct Run {
     session: Session<'static>,
     problem: Arc<dyn Problem + Send>,
+    clock: Clock,
     /// Gaps are in parts of this.
     unit: f64,
     /// Steps when the gap was looked at.
@@ -37,7 +38,7 @@ impl Run {
     /// they cost nothing and the session does not see them.
     fn gap_after(&mut self, queries: u64) -> Result<f64, TrialError> {
         if self.stop.is_none() && self.session.queries() < queries {
-            let stop = drive(&mut self.session, &*self.problem, &mut Until { queries });
+            let stop = drive_by(&mut self.session, &*self.problem, &mut self.clock, &mut Until { queries });
             self.stop = stop.map_err(|error| TrialError::Simulation(error.into()))?;
         }
         if let Some(StopReason::Diverged { .. }) = self.stop {
@@ -77,8 +78,8 @@ impl Trials {
         let unit = if experiment.relative { start } else { 1.0 };
         let run = |trial: u64| -> Result<Run, TrialError> {
             let (session, problem) = experiment.open_renumbered(problem, method, trial)?;
-            let (steps, gap) = (session.steps(), start / unit);
-            Ok(Run { session, problem, unit, steps, gap, stop: None, gaps: Vec::new() })
+            let (steps, gap, clock) = (session.steps(), start / unit, experiment.clock(&problem, method, trial)?);
+            Ok(Run { session, problem: problem.problem, clock, unit, steps, gap, stop: None, gaps: Vec::new() })
         };
         Ok(Self { runs: which.map(run).collect::<Result<_, _>>()?, mean: Vec::new() })
     }

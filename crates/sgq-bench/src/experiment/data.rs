@@ -39,11 +39,24 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
             "drop_missing",
             "drop_constant",
             "standardise",
+            "slowness",
         ])?;
         let loss = section.require("loss", loss)?;
         (read_csv(section, loss)?, loss)
     } else {
-        section.allow(&["name", "kind", "start", "costs", "file", "loss", "delta", "l2", "users", "intercept"])?;
+        section.allow(&[
+            "name",
+            "kind",
+            "start",
+            "costs",
+            "slowness",
+            "file",
+            "loss",
+            "delta",
+            "l2",
+            "users",
+            "intercept",
+        ])?;
         let data = read_libsvm(section, loss)?;
         let guess = match data.target {
             sgq_data::Target::Levels { .. } => Loss::Logistic,

@@ -1,9 +1,10 @@
 //! The file format: one table for the experiment, one for each problem, one for each method.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use sgq::{
-    Method, Need, SettingError, SettingsError, StepSize,
+    Detail, Method, Need, SettingError, SettingsError, StepSize,
+    drive::{Behaviour, Slowness},
     method::ComposeError,
     problem::{DenseQuadratic, ProblemError, Quadratic},
     setting::Value,
@@ -17,6 +18,7 @@ use super::{
     Experiment, FileError, MAX_BUDGET, MAX_OPEN, MAX_TRIALS, NamedMethod, NamedProblem, TunedSetting, TunedValue,
     Tuning, data, open,
     section::{Section, Source, number, numbers, suggestion, whole},
+    users,
 };
 
 /// What is said of a step size beside `[tuning]`.
@@ -47,6 +49,7 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
         "gap_axis",
         "relative",
         "tuning",
+        "users",
         "problem",
         "method",
     ])?;
@@ -73,6 +76,10 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
     }
     let shared_step = shared_step.or(tuning.as_ref().map(|_| StepSize::Constant(1.0)));
 
+    let users = users::read(&section)?;
+    let answers = users.as_ref().and_then(|users| users.answers).unwrap_or_default();
+    let users = users.map(|users| users.behaviour);
+
     let mut problems: Vec<NamedProblem> = Vec::new();
     let tables = section.tables("problem")?;
     let named = |name: &str| tables.iter().any(|table| table.text("name").is_ok_and(|found| same(found, name)));
@@ -87,13 +94,14 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
     };
     for table in tables.iter().filter(wanted) {
         let problem = read_problem(table)?;
+        check_slowness(table, &problem, users.as_ref())?;
         refuse_twice(table, problems.iter().map(|other| &*other.name), &problem.name)?;
         problems.push(problem);
     }
     section.require("problem", problems.first())?;
     let mut methods: Vec<NamedMethod> = Vec::new();
     for table in section.tables("method")? {
-        let method = read_method(&table, shared_step.as_ref())?;
+        let method = read_method(&table, shared_step.as_ref(), answers)?;
         if tuning.is_some() && table.value("step_size").is_some() {
             return Err(table.complain("step_size", TUNED));
         }
@@ -119,6 +127,7 @@ pub(super) fn read(file: &str, text: &str, only: &[String]) -> Result<Experiment
         gap_axis,
         relative,
         tuning,
+        users,
         problems,
         methods,
     })
@@ -209,11 +218,12 @@ fn read_step_size(section: &Section<'_>) -> Result<Option<StepSize>, FileError> 
     let Some(value) = section.value("step_size") else {
         return Ok(None);
     };
-    let expected = "expected a number, \"theory\", { initial = …, rate = … }, the same with root = true, \
+    let expected = "expected a number, \"auto\", \"theory\", { initial = …, rate = … }, the same with root = true, \
                     { size = …, warm_up = …, fall = … }, or { pieces = [[0, …], …] }";
     let wrong = || section.complain("step_size", expected);
     let rule = match value.get_ref() {
         DeValue::String(text) if text == "theory" => StepSize::Theory,
+        DeValue::String(text) if text == "auto" => StepSize::Auto,
         DeValue::Table(table) => {
             let what = section.name_of("step_size");
             let rule = Section::new(section.source, what, value.span(), table);
@@ -261,7 +271,7 @@ fn read_problem(section: &Section<'_>) -> Result<NamedProblem, FileError> {
             return Err(section.complain("kind", format!("there is no problem {kind:?}{hint}")));
         }
     }
-    section.allow(&["name", "kind", "curvature", "center", "start", "costs"])?;
+    section.allow(&["name", "kind", "curvature", "center", "start", "costs", "slowness"])?;
     let curvature = section.read(
         "curvature",
         "numbers (one for each user), rows of numbers, or square matrices",
@@ -313,7 +323,26 @@ pub(super) fn start_at(
             return Err(section.complain("costs", format!("a query costs {bad}: it must be positive and finite")));
         }
     }
-    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None, costs, files: Vec::new() })
+    let slowness = section.numbers("slowness")?;
+    Ok(NamedProblem { name: name.to_owned(), start, problem, card: None, costs, slowness, files: Vec::new() })
+}
+
+/// Refuses numbers of slowness that these users cannot have.
+fn check_slowness(section: &Section<'_>, problem: &NamedProblem, users: Option<&Behaviour>) -> Result<(), FileError> {
+    let Some(slowness) = &problem.slowness else {
+        return Ok(());
+    };
+    let complain = |message: &dyn fmt::Display| Err(section.complain("slowness", message));
+    match users {
+        None => complain(&"users take no time without [users]: take it out, or add [users]"),
+        Some(users) if users.slowness != Slowness::Same => {
+            complain(&"give either `spread` in [users] or `slowness` in each problem")
+        }
+        Some(_) => {
+            let behaviour = Behaviour { slowness: Slowness::Each(slowness.clone()), ..Behaviour::default() };
+            behaviour.check(problem.problem.users()).or_else(|error| complain(&error))
+        }
+    }
 }
 
 /// How a quadratic's curvature is written: the depth of the list says which kind it is.
@@ -370,9 +399,14 @@ fn blame_problem(section: &Section<'_>, error: ProblemError) -> FileError {
     section.complain(key, error)
 }
 
-fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<NamedMethod, FileError> {
+fn read_method(
+    section: &Section<'_>,
+    shared_step: Option<&StepSize>,
+    answers: Detail,
+) -> Result<NamedMethod, FileError> {
     check_name(section)?;
-    let mut keys = vec!["name", "method", "belief", "choice", "update", "step_size", "tune", "open"];
+    let mut keys =
+        vec!["name", "method", "belief", "choice", "update", "step_size", "tune", "open", "answers", "users"];
     let base = section.text("method")?;
     let belief = section.text("belief")?;
     let choice = section.text("choice")?;
@@ -421,7 +455,11 @@ fn read_method(section: &Section<'_>, shared_step: Option<&StepSize>) -> Result<
     };
     let tuned = read_tuned(section, &method)?;
     let open = limited(section, "open", MAX_OPEN)?.unwrap_or(1) as usize;
-    Ok(NamedMethod { method: method.named(&*name), name, step_size, tuned, open })
+    let users = users::read(section)?;
+    let told = users.as_ref().and_then(|users| users.answers);
+    let answers = users::read_answers(section)?.or(told).unwrap_or(answers);
+    let users = users.map(|users| users.behaviour);
+    Ok(NamedMethod { method: method.named(&*name), name, step_size, tuned, open, answers, users })
 }
 
 /// `tune = { setting = [values] }`.

@@ -102,6 +102,7 @@ impl Setting {
                 problem: Arc::new(problem),
                 card: None,
                 costs: None,
+                slowness: None,
                 files: Vec::new(),
             },
             experiment: Experiment {
@@ -114,6 +115,7 @@ impl Setting {
                 gap_axis: None,
                 relative: true,
                 tuning: Some(Tuning { trials: options.tuning_trials, ..Tuning::default() }),
+                users: None,
                 problems: Vec::new(),
                 methods: Vec::new(),
             },

@@ -49,8 +49,8 @@ fn cell(experiment: &Experiment, problem: &str, method: &str, queries: [Option<u
         curve_error: vec![None],
         tried: 3,
         tuning_queries: 300,
-        sees_more: named.method.sees_more().map(str::to_owned),
-        oracle: named.method.needs_oracle(),
+        sees_more: named.sees_more().map(str::to_owned),
+        oracle: named.is_oracle(),
     }
 }
 
