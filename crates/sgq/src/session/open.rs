@@ -2,6 +2,7 @@
 
 use super::{
     Session, Sight, State, StopRules, Weights,
+    failure::FailureLog,
     questions::{Absence, Progress, Questions, Sweep},
 };
 use crate::{
@@ -106,6 +107,7 @@ impl<'s> Session<'s> {
             follow_up: None,
             questions: Questions::default(),
             absence: Absence::default(),
+            failures: FailureLog::default(),
             stop: None,
         };
         let mut session = Self::from_parts(parts, state, sight);
