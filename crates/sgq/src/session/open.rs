@@ -145,7 +145,7 @@ pub(super) fn check_needs(name: &str, needs: Needs, sight: &Sight<'_>, answers: 
     }
     let is_asked_for = answers >= Detail::Loss && !needs.polls;
     if needs.losses && !is_asked_for && sight.problem().is_none() {
-        return unmet(Need::Losses);
+        return unmet(if needs.polls { Need::Polls } else { Need::Losses });
     }
     let has_hessians = |problem: &dyn Problem| {
         let dim = problem.dim();
