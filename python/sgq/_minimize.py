@@ -83,9 +83,10 @@ def minimize(
     dict with "gradient" and any of "loss", "hessian", "variance", "weight" and "cost", as in `Session.tell`. Only a tuple
     whose second entry is an array is read as `(f, g)` or `(f, g, H)`. A method uses what it can.
 
-    `jobs=k` asks k users at the same time, each in a thread of its own; an executor of `concurrent.futures` does as well,
-    with as many questions out as it has workers, or as `open=` says. Answers are used in the order in which their questions
-    were asked, so that the same seed and the same number out give the same bytes whatever the timing.
+    `jobs=k` asks k users at the same time, each in a thread of its own; an executor of `concurrent.futures` does as well
+    (functions must pickle where it has processes), with as many questions out as it has workers, or as `open=` says. Answers
+    are used in the order in which their questions were asked, so that the same seed and the same number out give the same
+    bytes whatever the timing.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
     included, with the session as its attribute `session`. Give that as `session=` to go on from there: it keeps its own
@@ -109,7 +110,8 @@ def minimize(
     if on_error not in ("raise", "fail"):
         raise ValueError(f'on_error is {on_error!r}: it must be "raise" or "fail"')
     problem = users if isinstance(users, Problem) else None
-    executor, at_once = _workers(jobs, options.get("open"))
+    # A session that is there knows how many may be out.
+    executor, at_once = _workers(jobs, options.get("open") if session is None else 1)
     if problem is not None and jobs is not None:
         raise ValueError("jobs is for users that are functions, and a problem answers by itself: give open= instead")
     if session is None:

@@ -75,6 +75,9 @@ def test_executors_of_ones_own():
     with pytest.raises(ValueError, match="give open="):
         sgq.minimize(USERS, [5.0], jobs=Plain(), **SETTINGS)
     same(sgq.minimize(USERS, [5.0], jobs=Plain(), open=2, **SETTINGS), by_open)
+    # A session that is there knows how many may be out.
+    session = sgq.Session("shuffled-sgd", x0=[5.0], users=6, step_size=0.05, budget=40, seed=3, open=2)
+    same(sgq.minimize(USERS, session=session, jobs=Plain()), by_open)
 
 
 def test_processes():
