@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from operator import index
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._sgq import Problem, Session
+from ._sgq import Problem, Query, Session
 
 Vector = NDArray[np.float64]
+
+# What a user may return: g, (f, g), (f, g, H), or a dict of what `Session.tell` takes.
+Answer = (
+    ArrayLike
+    | tuple[float | None, ArrayLike]
+    | tuple[float | None, ArrayLike, ArrayLike | None]
+    | dict[str, Any]
+)
 
 
 @runtime_checkable
 class User(Protocol):
     """A user with a gradient. It may also have `value(x)`, its loss, and `smoothness`, its constant `L_i`."""
 
-    def gradient(self, x: Vector, /) -> ArrayLike: ...
+    def gradient(self, x: Vector, /) -> Answer: ...
 
 
 class OptimizeResult(dict[str, Any]):
@@ -25,9 +37,10 @@ class OptimizeResult(dict[str, Any]):
 
     x: the point reached.
     fun: the objective there, where all users have a `value`; else None. Not billed.
-    success: whether the run did not diverge.
-    status: why it stopped, in a word; message: in a sentence.
+    success: whether the run did not diverge, and somebody answered.
+    status: why it stopped, in a word or two; message: in a sentence.
     nit: steps; queries: all that was paid for; queries_per_user: user by user; cost: what that came to.
+    numbers: how many numbers all answers held; failures: whose questions were not answered, how often, and the last reason.
     history: a dict of arrays, one entry for each query: "user", "explored" (−1 where it does not apply), "step".
     """
 
@@ -43,7 +56,7 @@ class OptimizeResult(dict[str, Any]):
 
 
 def minimize(
-    users: Sequence[Callable[[Vector], ArrayLike] | User] | Problem,
+    users: Sequence[Callable[[Vector], Answer] | User] | Problem,
     x0: ArrayLike | None = None,
     method: str | None = None,
     *,
@@ -53,6 +66,8 @@ def minimize(
     seed: int = 0,
     callback: Callable[[Session], Any] | None = None,
     session: Session | None = None,
+    jobs: int | Executor | None = None,
+    on_error: Literal["raise", "fail"] = "raise",
     **options: Any,
 ) -> OptimizeResult:
     """Minimises the mean of the users' functions, asking one user at a time for its gradient.
@@ -61,27 +76,56 @@ def minimize(
     `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
     the session after every answer; a true value ends the run. Without a method it is `frugal` (for more than 10,000 users
     `saga`), which has no step size and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
-    and half of them for counts. All other settings are those of `Session`. Without a budget there are 500 queries, or 10
+    and half of them for counts. All other settings are those of `Session`. Without any budget there are 500 queries, or 10
     for each user if that is more.
+
+    A user may say more than its gradient g: it may return `(f, g)` with its loss, `(f, g, H)` with its Hessian too, or a
+    dict with "gradient" and any of "loss", "hessian", "variance", "weight" and "cost", as in `Session.tell`. Only a tuple
+    whose second entry is an array is read as `(f, g)` or `(f, g, H)`. A method uses what it can.
+
+    `jobs=k` asks k users at the same time, each in a thread of its own; an executor of `concurrent.futures` does as well
+    (functions must pickle where it has processes), with as many questions out as it has workers, or as `open=` says. Answers
+    are used in the order in which their questions were asked, so that the same seed and the same number out give the same
+    bytes whatever the timing.
 
     Nothing that was paid for is lost: an exception of a user or of the callback passes through as it is, Ctrl-C
     included, with the session as its attribute `session`. Give that as `session=` to go on from there: it keeps its own
-    method, budget and other settings, and those given beside it count for nothing.
+    method, budget and other settings, and those given beside it count for nothing. With several jobs an exception passes
+    through once all that is out has been collected; Ctrl-C does not wait, and what was still out is asked again.
+    `on_error="fail"` notes an exception of a user as a failed question, and asks others: `session.failures()` lists them.
 
     >>> import sgq
     >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]
     >>> result = sgq.minimize(users, [4.0], "saga", smoothness=1.0, budget=200)
     >>> result.x.round(6).tolist(), result.queries, result.status
     ([-1.0], 200, 'budget')
+
+    Two at a time, with losses and Hessians:
+
+    >>> users = [lambda x, b=b: (float((x - b) @ (x - b)), 2 * (x - b), 2 * np.eye(2)) for b in (1.0, -3.0)]
+    >>> result = sgq.minimize(users, [4.0, 0.0], jobs=2, budget=30)
+    >>> result.x.round(6).tolist(), result.queries
+    ([-1.0, -1.0], 30)
     """
+    if on_error not in ("raise", "fail"):
+        raise ValueError(f'on_error is {on_error!r}: it must be "raise" or "fail"')
     problem = users if isinstance(users, Problem) else None
+    # A session that is there knows how many may be out.
+    executor, at_once = _workers(jobs, options.get("open") if session is None else 1)
+    if problem is not None and jobs is not None:
+        raise ValueError("jobs is for users that are functions, and a problem answers by itself: give open= instead")
     if session is None:
-        if budget is None:
+        if budget is None and options.get("cost_budget") is None and options.get("numbers_budget") is None:
             budget = max(500, 10 * len(users))
         if problem is None and smoothness is None:
             constants = [getattr(user, "smoothness", None) for user in users]  # type: ignore[union-attr]
             if constants and all(constant is not None for constant in constants):
                 smoothness = np.array(constants, dtype=float)
+        if problem is None:
+            # A function says what it says, whatever it is asked for.
+            options.setdefault("answers", "hessian")
+        if at_once is not None:
+            options["open"] = at_once
         session = Session(
             method,
             x0=x0,
@@ -98,15 +142,20 @@ def minimize(
     elif len(session.queries_per_user) != len(users):
         there = len(session.queries_per_user)
         raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
-    history: list[tuple[Any, Any, Any]] = []
-    answer = _by_problem(session, 1 if callback else 4096) if problem else _by_users(session, users)  # type: ignore[arg-type]
+    history: list[Answered] = []
     ended = False
     try:
-        while not ended and (answered := answer()) is not None:
-            history.append(answered)
-            ended = callback is not None and bool(callback(session))
+        if problem is not None:
+            at_a_time = 1 if callback else 4096
+            while not ended and not session.stop_reason:
+                history.append(session.simulate(at_a_time))
+                ended = callback is not None and bool(callback(session))
+        else:
+            asking = _Asking(session, users, history, on_error == "fail")  # type: ignore[arg-type]
+            with executor or nullcontext() as pool:
+                ended = asking.run(jobs if isinstance(jobs, Executor) else pool, callback)
         point = session.point
-        fun = problem.value(point) if problem else _mean_value(users, point)  # type: ignore[arg-type]
+        fun = problem.value(point) if problem else _mean_value(users, point, session)  # type: ignore[arg-type]
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
@@ -114,13 +163,15 @@ def minimize(
     return OptimizeResult(
         x=point,
         fun=fun,
-        success=session.stop_reason != "diverged",
+        success=session.stop_reason not in ("diverged", "nobody answers"),
         status="callback" if ended else session.stop_reason,
         message="the callback ended the run" if ended else session.message,
         nit=session.steps,
         queries=session.queries,
         queries_per_user=session.queries_per_user,
         cost=session.cost,
+        numbers=session.numbers,
+        failures=session.failures(),
         session=session,
         history={"user": asked, "explored": explored, "step": steps},
     )
@@ -129,36 +180,149 @@ def minimize(
 Answered = tuple[Any, Any, Any]
 
 
-def _by_problem(session: Session, at_once: int) -> Callable[[], Answered | None]:
-    """The problem answers many questions in one call."""
-
-    def answer() -> Answered | None:
-        return None if session.stop_reason else session.simulate(at_once)
-
-    return answer
-
-
-def _by_users(
-    session: Session, users: Sequence[Callable[[Vector], ArrayLike] | User]
-) -> Callable[[], Answered | None]:
-    gradients = [_gradient_of(user, number) for number, user in enumerate(users)]
-
-    def answer() -> Answered | None:
-        query = session.ask()
-        if query is None:
-            return None
-        session.tell(query.ticket, gradients[query.user](query.point))
-        return [query.user], [-1 if query.explored is None else int(query.explored)], [session.steps]
-
-    return answer
+def _workers(jobs: int | Executor | None, given: int | None) -> tuple[ThreadPoolExecutor | None, int | None]:
+    """An executor of our own, where one is wanted, and how many questions may be out; None where the session says."""
+    if jobs is None:
+        return None, None
+    if isinstance(jobs, Executor):
+        workers = getattr(jobs, "_max_workers", None) if given is None else given
+        if workers is None:
+            raise ValueError("the executor does not say how many workers it has: give open=, the questions that may be out")
+        return None, workers
+    try:
+        if isinstance(jobs, bool):
+            raise TypeError
+        count = index(jobs)
+    except TypeError:
+        message = f"jobs is {jobs!r}: it must be a whole number, or an executor of concurrent.futures"
+        raise TypeError(message) from None
+    if count < 1:
+        raise ValueError(f"jobs is {count}: at least one is needed")
+    return (_Threads(count) if count > 1 else None), (count if given is None else given)
 
 
-def _mean_value(users: Sequence[Any], point: Vector) -> float | None:
+class _Threads(ThreadPoolExecutor):
+    """Threads that Ctrl-C does not wait for."""
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        patient = kind is None or issubclass(kind, Exception)
+        self.shutdown(wait=patient, cancel_futures=not patient)
+
+
+class _Asking:
+    """Puts the questions of a session to users that are functions, and tells the answers in the order of the questions."""
+
+    def __init__(
+        self,
+        session: Session,
+        users: Sequence[Callable[[Vector], Answer] | User],
+        history: list[Answered],
+        failing: bool,
+    ) -> None:
+        self.session = session
+        self.users = [_function_of(user, number) for number, user in enumerate(users)]
+        self.history = history
+        self.failing = failing
+        # A question, and its answer to come: begun already where there is an executor.
+        self.out: deque[tuple[Query, Future[Answer] | None]] = deque()
+
+    def run(self, executor: Executor | None, callback: Callable[[Session], Any] | None) -> bool:
+        """Asks until the session stops, or the callback ends it: then true."""
+        try:
+            self._put(self.session.pending(), executor)
+            while True:
+                self._ask(executor)
+                if not self.out:
+                    return False
+                query, future = self.out.popleft()
+                self._receive(query, future)
+                if callback is not None and callback(self.session):
+                    self._collect()
+                    return True
+        except Exception as error:
+            try:
+                self._collect(error)
+            except BaseException as interrupt:
+                self._keep_what_is_done()
+                raise interrupt from error
+            raise
+        except BaseException:
+            self._keep_what_is_done()
+            raise
+
+    def _ask(self, executor: Executor | None) -> None:
+        known = {query.ticket for query, _ in self.out}
+        while (query := self.session.ask()) is not None and query.ticket not in known:
+            known.add(query.ticket)
+            self._put([query], executor)
+
+    def _put(self, queries: list[Query], executor: Executor | None) -> None:
+        for query in queries:
+            future = executor.submit(self.users[query.user], query.point) if executor else None
+            self.out.append((query, future))
+
+    def _receive(self, query: Query, future: Future[Answer] | None) -> None:
+        try:
+            answer = future.result() if future else self.users[query.user](query.point)
+        except Exception as error:
+            if not self.failing:
+                raise
+            self.session.fail(query, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            return
+        self.session.tell(query, **_parts(answer))
+        explored = -1 if query.explored is None else int(query.explored)
+        self.history.append(([query.user], [explored], [self.session.steps]))
+
+    def _collect(self, error: Exception | None = None) -> None:
+        """Takes in what was begun; a further exception becomes a note of the first one."""
+        while self.out:
+            query, future = self.out.popleft()
+            if future is None:
+                continue
+            try:
+                self._receive(query, future)
+            except Exception as other:
+                if error is None:
+                    self._collect(other)
+                    raise
+                if hasattr(error, "add_note"):  # not before Python 3.11
+                    error.add_note(f"user {query.user} failed too: {type(other).__name__}: {other}")
+
+    def _keep_what_is_done(self) -> None:
+        """Takes in the answers that are there; what is not is asked again some other time."""
+        while self.out:
+            query, future = self.out.popleft()
+            if future is None or future.cancel() or not future.done() or future.exception() is not None:
+                continue
+            try:
+                self._receive(query, future)
+            except Exception:
+                continue
+
+
+def _parts(answer: Answer) -> dict[str, Any]:
+    """What `Session.tell` takes, from what a user returned."""
+    if isinstance(answer, dict):
+        known = ("gradient", "loss", "hessian", "variance", "weight", "cost")
+        for key in answer:
+            if key not in known:
+                raise TypeError(f"an answer has no part {key!r}: it has {', '.join(known)}")
+        if answer.get("gradient") is None:
+            raise TypeError('the answer has no "gradient": give it, whatever else there is to say')
+        return answer
+    if isinstance(answer, tuple) and len(answer) in (2, 3) and np.ndim(answer[1]) > 0:
+        return dict(zip(("loss", "gradient", "hessian"), answer))
+    return {"gradient": answer}
+
+
+def _mean_value(users: Sequence[Any], point: Vector, session: Session) -> float | None:
     values = [getattr(user, "value", None) for user in users]
-    return float(np.mean([value(point) for value in values])) if all(map(callable, values)) else None  # type: ignore[misc]
+    if not all(map(callable, values)):
+        return None
+    return float(np.average([value(point) for value in values], weights=session.weights))  # type: ignore[misc]
 
 
-def _gradient_of(user: Callable[[Vector], ArrayLike] | User, number: int) -> Callable[[Vector], ArrayLike]:
+def _function_of(user: Callable[[Vector], Answer] | User, number: int) -> Callable[[Vector], Answer]:
     if isinstance(user, User):
         return user.gradient
     if callable(user):

@@ -117,10 +117,10 @@ class Query:
     """
     A question to put to a user.
     """
-    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, NDArray[float64]]]: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, NDArray[float64], str]]: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
-    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, point: ArrayLike) -> Query:
+    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"]) -> Query:
         """
         A question that was pickled.
         """
@@ -144,6 +144,12 @@ class Query:
         """
         The user to ask, from 0.
         """
+    @property
+    def wants(self, /) -> str:
+        """
+        What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
+        too). A user may say less, and more is not looked at.
+        """
 
 @final
 class Session:
@@ -156,26 +162,37 @@ class Session:
     problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
     answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
     smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+    weights: what each user counts, such as its number of rows: the objective is the mean of the users' functions with these
+    weights. Answers and `L_i` are those of the user's own function all the same.
     step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
     pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
     budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
     last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
     once a coordinate is past that.
+    cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
     seed: of all randomness. The same seed gives the same bytes.
     table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
     row a user), and a folder for a file to keep them in.
-    answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
-    They are taken in without being billed; the budget is for what is asked from here on.
+    answers: how much users are asked to say, at most: "gradient", "loss" (the gradient and the loss) or "hessian" (all three).
+    A question's `wants` says what of that would be of use to the method.
+    earlier: answers of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient,
+    or of user, point and a dict with all that `tell` takes. They are taken in without being billed; the budget is for what is
+    asked from here on.
     open: how many questions may be out at once. Answers may then come in any order.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Iterable[tuple[int, ArrayLike, ArrayLike]] | None = None, open: SupportsIndex = 1, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Literal["gradient", "loss", "hessian"] | None = None, earlier: Iterable[tuple[int, ArrayLike, ArrayLike | dict[str, Any]]] | None = None, open: SupportsIndex = 1, weights: ArrayLike | None = None, cost_budget: SupportsFloat | SupportsIndex | None = None, numbers_budget: SupportsIndex | None = None, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
         """
     def __reduce__(self, /) -> tuple[Any, tuple[State]]: ...
     def __repr__(self, /) -> str: ...
+    @property
+    def answers(self, /) -> str:
+        """
+        How much users are asked to say, at most: "gradient", "loss" or "hessian".
+        """
     def ask(self, /) -> Query | None:
         """
         Whom to ask next, and where; None once the run has stopped, and while as many questions are out as may be. Where one may
@@ -208,14 +225,18 @@ class Session:
         """
         Answers of an earlier run that were taken in without being billed.
         """
-    def extend(self, /, queries: SupportsIndex) -> None:
+    def extend(self, /, budget: SupportsIndex | None = None, *, cost: SupportsFloat | SupportsIndex | None = None, numbers: SupportsIndex | None = None) -> None:
         """
-        Raises the budget by that many queries: a run that had spent it goes on.
+        Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
         """
-    def fail(self, /, ticket: Sequence[int] | Query) -> None:
+    def fail(self, /, ticket: Sequence[int] | Query, reason: str | None = None, *, billed: bool = False) -> None:
         """
-        Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
-        while, the later the more often it fails. An answer that comes all the same is welcome.
+        Says that a question will not be answered, as far as one knows, and why. Its user is asked again after a while, the later
+        the more often it fails. Nothing is billed, unless billed says so. An answer that comes all the same is welcome.
+        """
+    def failures(self, /) -> list[tuple[int, int, str | None]]:
+        """
+        Who failed so far: a list of (user, how often, the last reason), those who answered since then included.
         """
     @classmethod
     def from_state_dict(cls, /, state: State, problem: Problem | None = None) -> Session:
@@ -230,12 +251,17 @@ class Session:
     @property
     def message(self, /) -> str | None:
         """
-        Why the run stopped, in a sentence.
+        Why the run stopped, in a sentence; where nobody answers, with who failed most often, and why.
         """
     @property
     def method(self, /) -> str:
         """
         The method's name.
+        """
+    @property
+    def numbers(self, /) -> int:
+        """
+        How many numbers all answers so far held: gradients, losses, Hessians (their lower triangles) and variances.
         """
     def pending(self, /) -> list[Query]:
         """
@@ -284,18 +310,29 @@ class Session:
     @property
     def stop_reason(self, /) -> str | None:
         """
-        Why the run stopped, in a word: "budget", "target gap", "surrogate gradient", "diverged" or "nobody answers"; None while
-        it goes on.
+        Why the run stopped, in a word or two: "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+        "diverged" or "nobody answers"; None while it goes on.
         """
     @property
     def surrogate_gradient_norm(self, /) -> float | None:
         """
         The norm of the mean of everybody's last gradient, once there is one.
         """
-    def tell(self, /, ticket: Sequence[int] | Query, gradient: ArrayLike) -> None:
+    def tell(self, /, ticket: Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None) -> None:
         """
         Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
         nothing is billed, and the question stays open. The question itself will do in place of its ticket.
+
+        gradient: of the user's function, at the question's point. loss: the function's value there.
+        hessian: its second derivatives there, a d × d array, or its lower triangle row by row, d (d + 1) / 2 numbers.
+        variance: of the noise in the gradient, one number for each coordinate, or one for all.
+        weight: what the user counts in the objective, such as its number of rows, where `weights` did not say.
+        cost: what this answer cost, where it is not what `costs` said.
+        """
+    @property
+    def weights(self, /) -> NDArray[float64]:
+        """
+        What each user counts in the objective, as far as is known; 1 where nobody said.
         """
 
 def methods() -> list[tuple[str, str, str, list[str]]]:
@@ -308,12 +345,12 @@ def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloa
     `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
     """
 
-def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool) -> Problem:
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str) -> Problem:
     """
     A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
     """
 
-def table(path: str | PathLike[str] | None, text: str | None, user: str, target: str, loss: str | None, delta: SupportsFloat | SupportsIndex, l2: SupportsFloat | SupportsIndex, features: SupportsGetItem[int, str] | None, exclude: SupportsGetItem[int, str] | None, weight: str | None, drop_missing: bool, drop_constant: bool, standardise: bool) -> Problem:
+def table(path: str | PathLike[str] | None, text: str | None, user: str, target: str, loss: str | None, delta: SupportsFloat | SupportsIndex, l2: SupportsFloat | SupportsIndex, features: SupportsGetItem[int, str] | None, exclude: SupportsGetItem[int, str] | None, weight: str | None, drop_missing: bool, drop_constant: bool, standardise: bool, user_weights: str) -> Problem:
     """
     A regression on a table with a header, from a file or from the text of one.
     """

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from . import _sgq
 from ._sgq import Problem
 
-__all__ = ["Loss", "Problem", "from_csv", "from_frame", "quadratics", "regression"]
+__all__ = ["Loss", "Problem", "UserWeights", "from_csv", "from_frame", "quadratics", "regression"]
 
 Loss = Literal["squares", "logistic", "poisson", "huber"]
+UserWeights = Literal["equal", "rows"]
 
 
 def quadratics(curvature: ArrayLike, center: ArrayLike) -> Problem:
@@ -59,8 +60,10 @@ def regression(
     weights: ArrayLike | None = None,
     intercept: bool = False,
     solve: bool = True,
+    user_weights: UserWeights = "equal",
 ) -> Problem:
-    """Each user's part is the mean loss over its own rows, plus `l2 / 2 ‖x‖²`; the objective is the plain mean over users.
+    """Each user's part is the mean loss over its own rows, plus `l2 / 2 ‖x‖²`; the objective is the mean over users, each of
+    which counts the same, or with `user_weights="rows"` as many times as it has rows: the mean over all rows.
 
     `X` is an array with a row for each observation, or any sparse matrix of scipy; it is taken as it is, with a column of
     ones put first where `intercept` is true. `groups` says whose row it is, and the users come in the sorted order of their
@@ -102,8 +105,9 @@ def regression(
     if intercept:
         values, starts, columns, dim = _with_intercept(values, starts, columns, count, dim)
     return _sgq.regression(
-        np.ascontiguousarray(values), dim, starts, columns, targets, counts, blocks, names, loss, l2, delta, solve
-    )
+        np.ascontiguousarray(values), dim, starts, columns, targets, counts, blocks, names, loss, l2, delta, solve,
+        user_weights,
+    )  # fmt: skip
 
 
 def from_csv(
@@ -120,16 +124,17 @@ def from_csv(
     drop_missing: bool = False,
     drop_constant: bool = False,
     standardise: bool = True,
+    user_weights: UserWeights = "equal",
 ) -> Problem:
     """A regression of one column of a CSV file (plain or gzip) on the others, grouped by the column `user`.
 
     It is what `sgq fit` does with the file: an intercept first, levels coded, all features standardised, and for
     squares and Huber's loss the target too. Without a `loss` it is logistic where the target has two levels, and
-    squares otherwise.
+    squares otherwise. `user_weights` is its `--weights`.
     """
     return _sgq.table(
         os.fspath(path), None, user, target, loss, delta, l2, _names(features), _names(exclude), weight, drop_missing,
-        drop_constant, standardise,
+        drop_constant, standardise, user_weights,
     )  # fmt: skip
 
 
@@ -147,6 +152,7 @@ def from_frame(
     drop_missing: bool = False,
     drop_constant: bool = False,
     standardise: bool = True,
+    user_weights: UserWeights = "equal",
 ) -> Problem:
     """The same of a frame of pandas or polars. It passes as the CSV text that it would be written as: the same numbers,
     and the same rules.
@@ -173,8 +179,9 @@ def from_frame(
             raise ValueError(f"the frame: the column {name!r} has an infinite number: leave out its row, or the column")
     text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
     return _sgq.table(
-        None, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant, standardise
-    )
+        None, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant, standardise,
+        user_weights,
+    )  # fmt: skip
 
 
 def _any_infinite(column: NDArray[Any]) -> bool:

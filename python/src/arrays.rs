@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods, ndarray::ArrayView1};
+use numpy::{
+    PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArrayDyn, PyUntypedArray, PyUntypedArrayMethods,
+    ndarray::ArrayView1,
+};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -36,6 +39,15 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
     {
         return Ok(Vector::Borrowed(array));
     }
+    let (numbers, shape) = array(value, what)?;
+    if shape.len() != 1 {
+        return Err(PyValueError::new_err(format!("{what} has the shape {shape:?}: it must have one dimension")));
+    }
+    Ok(Vector::Copied(numbers))
+}
+
+/// Reads numbers of any shape, row by row; `what` names them in errors.
+pub fn array(value: &Bound<'_, PyAny>, what: &str) -> PyResult<(Vec<f64>, Vec<usize>)> {
     if value.is_none() {
         return Err(PyTypeError::new_err(format!("{what} is None: it must be an array of numbers")));
     }
@@ -52,14 +64,10 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
         let dtype = array.getattr("dtype")?;
         return Err(PyTypeError::new_err(format!("{what} has the type {dtype}: it must be an array of real numbers")));
     }
-    let untyped = array.cast::<PyUntypedArray>()?;
-    if untyped.ndim() != 1 {
-        let shape = untyped.shape();
-        return Err(PyValueError::new_err(format!("{what} has the shape {shape:?}: it must have one dimension")));
-    }
+    let shape = array.cast::<PyUntypedArray>()?.shape().to_vec();
     let array = numpy.call_method1("require", (array, "float64", ["C_CONTIGUOUS", "ALIGNED"]))?;
-    let array: PyReadonlyArray1<'py, f64> = array.extract()?;
-    Ok(Vector::Copied(array.as_array().iter().copied().collect()))
+    let array: PyReadonlyArrayDyn<'_, f64> = array.extract()?;
+    Ok((array.as_array().iter().copied().collect(), shape))
 }
 
 /// Numbers that some Python object owns, as an array that cannot be written to.

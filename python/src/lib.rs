@@ -1,5 +1,6 @@
 //! sgq for Python: the same sessions, by numpy arrays.
 
+mod answer;
 mod arrays;
 mod errors;
 mod experiment;

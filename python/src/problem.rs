@@ -161,7 +161,11 @@ impl Problem {
     pub fn storage(&self, table: &str) -> PyResult<Option<Storage>> {
         Ok(match (table, &self.regression) {
             ("scalars", Some(regression)) => Some(regression.scalar_storage().ok_or_else(|| {
-                PyValueError::new_err("table=\"scalars\" needs users with one row each, and some have several")
+                let why = match regression.rows_per_user().all(|rows| rows == 1) {
+                    true => "users that count the same, or no penalty",
+                    false => "users with one row each, and some have several",
+                };
+                PyValueError::new_err(format!("table=\"scalars\" needs {why}"))
             })?),
             ("sparse", Some(regression)) => Some(regression.sparse_storage()),
             _ => None,
@@ -185,7 +189,7 @@ pub fn quadratics(py: Python<'_>, curvature: Vec<Vec<f64>>, center: Vec<Vec<f64>
 
 /// A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
 #[pyfunction]
-#[pyo3(signature = (values, dim, starts, columns, targets, weights, blocks, user_names, loss, l2, delta, solve))]
+#[pyo3(signature = (values, dim, starts, columns, targets, weights, blocks, user_names, loss, l2, delta, solve, user_weights))]
 #[allow(clippy::too_many_arguments)] // one caller
 pub fn regression(
     py: Python<'_>,
@@ -201,7 +205,9 @@ pub fn regression(
     l2: f64,
     delta: f64,
     solve: bool,
+    user_weights: &str,
 ) -> PyResult<Problem> {
+    let by_rows = by_rows(user_weights)?;
     let loss = loss_by_name(loss, delta)?;
     let values = values.readonly().as_slice()?.to_vec();
     let rows = match (starts, columns) {
@@ -216,11 +222,27 @@ pub fn regression(
         None => vec![1.0; targets.len()],
     };
     let blocks = whole(&blocks, "blocks")?;
-    let made = py.detach(|| match solve {
-        true => Regression::weighted(rows, targets, &weights, &blocks, loss, l2),
-        false => Regression::unsolved(rows, targets, &weights, &blocks, loss, l2),
+    let made = py.detach(|| {
+        let made = match solve {
+            true => Regression::weighted(rows, targets, &weights, &blocks, loss, l2),
+            false => Regression::unsolved(rows, targets, &weights, &blocks, loss, l2),
+        }?;
+        if !by_rows {
+            return Ok(made);
+        }
+        let totals = blocks.windows(2).map(|block| weights[block[0]..block[1]].iter().sum());
+        made.weighing_users(&totals.collect::<Vec<f64>>())
     });
     made.map(|made| Problem { user_names, ..Problem::of_regression(made) }).map_err(refused)
+}
+
+/// Whether users count as much as their rows, and not all the same.
+fn by_rows(user_weights: &str) -> PyResult<bool> {
+    match user_weights {
+        "equal" => Ok(false),
+        "rows" => Ok(true),
+        _ => Err(PyValueError::new_err(format!("user_weights is {user_weights:?}: it must be \"equal\" or \"rows\""))),
+    }
 }
 
 /// Numbers of rows or columns: numpy has them with a sign.
@@ -236,7 +258,7 @@ const FRAME: &str = "the frame";
 /// A regression on a table with a header, from a file or from the text of one.
 #[pyfunction]
 #[pyo3(signature = (path, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant,
-    standardise))]
+    standardise, user_weights))]
 #[allow(clippy::too_many_arguments)] // two callers
 pub fn table(
     py: Python<'_>,
@@ -253,7 +275,9 @@ pub fn table(
     drop_missing: bool,
     drop_constant: bool,
     standardise: bool,
+    user_weights: &str,
 ) -> PyResult<Problem> {
+    let by_rows = by_rows(user_weights)?;
     let features = match (features, exclude) {
         (Some(_), Some(_)) => return Err(PyTypeError::new_err("give either features or exclude, not both")),
         (Some(only), None) => Features::Only(only),
@@ -286,12 +310,15 @@ pub fn table(
                 read => (read.map_err(unreadable)?, Loss::Logistic),
             },
         };
-        from_dataset(data, loss, l2)
+        from_dataset(data, loss, l2, by_rows)
     })
 }
 
-fn from_dataset(data: Dataset, loss: Loss, l2: f64) -> PyResult<Problem> {
-    let regression = data.regression(loss, l2).map_err(|error| PyValueError::new_err(error.to_string()))?;
+fn from_dataset(data: Dataset, loss: Loss, l2: f64, by_rows: bool) -> PyResult<Problem> {
+    let mut regression = data.regression(loss, l2).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if by_rows {
+        regression = regression.weighing_users(&data.row_totals()).map_err(refused)?;
+    }
     let card = Card::new(&data, &regression).to_string();
     Ok(Problem {
         user_names: Some(data.user_names),

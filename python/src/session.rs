@@ -15,15 +15,16 @@ use pyo3::{
     types::{PyBytes, PyDict, PyType},
 };
 use sgq::{
-    Format, Method, PaidAnswer, Session as Opened, Settings, SettingsError, Sight, StepSize, StopReason, Storage,
-    Ticket,
+    Detail, Format, Method, Session as Opened, Settings, SettingsError, Sight, StepSize, StopReason, Storage, Ticket,
     drive::{Billed, Observer, drive},
+    session::Failure,
 };
 
 use crate::{
+    answer::{self, Said},
     arrays, errors, method,
     problem::Problem,
-    types::{Answers, ArrayLike, Counts, Floats, Indices, State, StepRule, TicketLike},
+    types::{Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike},
 };
 
 /// How long a problem answers before Ctrl-C is looked for.
@@ -35,8 +36,11 @@ const NO_STEP_SIZE: &str =
 /// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
 type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
 
-/// What a question is made of again: ticket, user, explored, point.
-type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>);
+/// What a question is made of again: ticket, user, explored, point, wants.
+type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>, &'static str);
+
+/// Whose questions were not answered, how often, and the last reason.
+type Failures = Vec<(usize, u64, Option<String>)>;
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -51,10 +55,18 @@ pub struct Query {
     #[pyo3(get)]
     explored: Option<bool>,
     point: Arc<[f64]>,
+    wants: Detail,
 }
 
 #[pymethods]
 impl Query {
+    /// What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
+    /// too). A user may say less, and more is not looked at.
+    #[getter]
+    fn wants(&self) -> &'static str {
+        answer::word(self.wants)
+    }
+
     /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
     #[getter]
     fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
@@ -62,20 +74,28 @@ impl Query {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
-        let Self { ticket, user, explored, .. } = *slf.get();
-        Ok((slf.get_type().getattr("_from")?, (ticket, user, explored, Self::point(slf))))
+        let Self { ticket, user, explored, wants, .. } = *slf.get();
+        let parts = (ticket, user, explored, Self::point(slf), answer::word(wants));
+        Ok((slf.get_type().getattr("_from")?, parts))
     }
 
     /// A question that was pickled.
     #[staticmethod]
-    #[pyo3(signature = (ticket, user, explored, point))]
-    fn _from(ticket: (u64, u64), user: usize, explored: Option<bool>, point: ArrayLike<'_>) -> PyResult<Self> {
+    #[pyo3(signature = (ticket, user, explored, point, wants))]
+    fn _from(
+        ticket: (u64, u64),
+        user: usize,
+        explored: Option<bool>,
+        point: ArrayLike<'_>,
+        wants: DetailWord<'_>,
+    ) -> PyResult<Self> {
         let point = arrays::vector(&point, "the point")?;
-        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?) })
+        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?), wants: answer::detail(&wants)? })
     }
 
     fn __repr__(&self) -> String {
-        format!("Query(ticket={:?}, user={}, explored={:?})", self.ticket, self.user, self.explored)
+        let Self { ticket, user, explored, .. } = self;
+        format!("Query(ticket={ticket:?}, user={user}, explored={explored:?}, wants={:?})", self.wants())
     }
 }
 
@@ -87,16 +107,22 @@ impl Query {
 /// problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
 /// answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.
 /// smoothness: each user's `L_i`, or one number for all. costs: what a query costs, likewise; 1 where nobody says.
+/// weights: what each user counts, such as its number of rows: the objective is the mean of the users' functions with these
+/// weights. Answers and `L_i` are those of the user's own function all the same.
 /// step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
 /// pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
 /// budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
 /// last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
 /// once a coordinate is past that.
+/// cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
 /// seed: of all randomness. The same seed gives the same bytes.
 /// table, table_folder: how everybody's last gradients are kept ("f64", "f32", "sparse", or "scalars" on a regression with one
 /// row a user), and a folder for a file to keep them in.
-/// answers: those of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient.
-/// They are taken in without being billed; the budget is for what is asked from here on.
+/// answers: how much users are asked to say, at most: "gradient", "loss" (the gradient and the loss) or "hessian" (all three).
+/// A question's `wants` says what of that would be of use to the method.
+/// earlier: answers of an earlier run, of this method or another one, in their order, each a triple of user, point and gradient,
+/// or of user, point and a dict with all that `tell` takes. They are taken in without being billed; the budget is for what is
+/// asked from here on.
 /// open: how many questions may be out at once. Answers may then come in any order.
 #[pyclass(module = "sgq")]
 pub struct Session {
@@ -115,7 +141,8 @@ impl Session {
     #[new]
     #[pyo3(signature = (method = None, *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
         gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, open = 1, **options: "float | bool"))]
+        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, earlier = None, open = 1,
+        weights = None, cost_budget = None, numbers_budget = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: Option<&str>,
@@ -134,8 +161,12 @@ impl Session {
         seed: u64,
         table: &str,
         table_folder: Option<std::path::PathBuf>,
-        answers: Option<Answers<'_>>,
+        answers: Option<DetailWord<'_>>,
+        earlier: Option<Answers<'_>>,
         open: usize,
+        weights: Option<ArrayLike<'_>>,
+        cost_budget: Option<f64>,
+        numbers_budget: Option<u64>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let seen = problem.as_ref().map(|problem| &*problem.get().inner);
@@ -197,11 +228,23 @@ impl Session {
         if let Some(gap) = target_gap {
             settings = settings.target_gap(gap);
         }
+        if let Some(most) = answers {
+            settings = settings.answers(answer::detail(&most)?);
+        }
+        if let Some(weights) = weights {
+            settings = settings.weights(per_user(&weights, users, "weights")?);
+        }
+        if let Some(cost) = cost_budget {
+            settings = settings.cost_budget(cost);
+        }
+        if let Some(numbers) = numbers_budget {
+            settings = settings.numbers_budget(numbers);
+        }
         let fitting = problem.as_ref().map_or(Ok(None), |problem| problem.get().storage(table))?;
         settings = settings.storage(storage(table, fitting, table_folder)?);
         let problem = problem.map(Bound::unbind);
-        let answers = paid_answers(answers.as_deref())?;
-        let inner = Opened::with_answers(parts.named(&*method), settings, sight(problem.as_ref()), &answers);
+        let earlier = answer::paid_answers(earlier.as_deref())?;
+        let inner = Opened::with_answers(parts.named(&*method), settings, sight(problem.as_ref()), &earlier);
         let inner = inner.map_err(errors::earlier)?;
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
@@ -227,11 +270,20 @@ impl Session {
         self.inner.pending().map(|query| self.query(query)).collect()
     }
 
-    /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
-    /// while, the later the more often it fails. An answer that comes all the same is welcome.
-    fn fail(&mut self, ticket: TicketLike<'_>) -> PyResult<()> {
+    /// Says that a question will not be answered, as far as one knows, and why. Its user is asked again after a while, the later
+    /// the more often it fails. Nothing is billed, unless billed says so. An answer that comes all the same is welcome.
+    #[pyo3(signature = (ticket, reason = None, *, billed = false))]
+    fn fail(&mut self, ticket: TicketLike<'_>, reason: Option<&str>, billed: bool) -> PyResult<()> {
         let ticket = self.ticket(&ticket)?;
-        self.inner.fail(ticket).map_err(errors::tell)
+        let mut failure = Failure::new();
+        (failure.reason, failure.billed) = (reason, billed);
+        self.inner.fail_with(ticket, failure).map_err(errors::tell)
+    }
+
+    /// Who failed so far: a list of (user, how often, the last reason), those who answered since then included.
+    fn failures(&self) -> Failures {
+        let of = |it: sgq::session::Failures<'_>| (it.user, it.times, it.last_reason.map(str::to_owned));
+        self.inner.failures().map(of).collect()
     }
 
     /// Says that a user cannot be asked until it is back.
@@ -244,9 +296,19 @@ impl Session {
         self.inner.back(user).map_err(errors::choice)
     }
 
-    /// Raises the budget by that many queries: a run that had spent it goes on.
-    fn extend(&mut self, queries: u64) {
-        self.inner.extend(queries);
+    /// Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
+    #[pyo3(signature = (budget = None, *, cost = None, numbers = None))]
+    fn extend(&mut self, budget: Option<u64>, cost: Option<f64>, numbers: Option<u64>) -> PyResult<()> {
+        if budget.is_none() && cost.is_none() && numbers.is_none() {
+            return Err(PyTypeError::new_err("nothing to extend by: give a number of queries, a cost, or numbers"));
+        }
+        if let Some(cost) = cost.filter(|cost| !(cost.is_finite() && *cost >= 0.0)) {
+            return Err(PyValueError::new_err(format!("the cost is {cost}: it must be finite and not negative")));
+        }
+        budget.into_iter().for_each(|queries| self.inner.extend(queries));
+        cost.into_iter().for_each(|cost| self.inner.extend_cost(cost));
+        numbers.into_iter().for_each(|numbers| self.inner.extend_numbers(numbers));
+        Ok(())
     }
 
     /// Answers of an earlier run that were taken in without being billed.
@@ -257,12 +319,30 @@ impl Session {
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
     /// nothing is billed, and the question stays open. The question itself will do in place of its ticket.
-    fn tell(&mut self, py: Python<'_>, ticket: TicketLike<'_>, gradient: ArrayLike<'_>) -> PyResult<()> {
+    ///
+    /// gradient: of the user's function, at the question's point. loss: the function's value there.
+    /// hessian: its second derivatives there, a d × d array, or its lower triangle row by row, d (d + 1) / 2 numbers.
+    /// variance: of the noise in the gradient, one number for each coordinate, or one for all.
+    /// weight: what the user counts in the objective, such as its number of rows, where `weights` did not say.
+    /// cost: what this answer cost, where it is not what `costs` said.
+    #[pyo3(signature = (ticket, gradient, loss = None, hessian = None, variance = None, weight = None, cost = None))]
+    #[allow(clippy::too_many_arguments)] // they are keywords
+    fn tell<'py>(
+        &mut self,
+        py: Python<'py>,
+        ticket: TicketLike<'py>,
+        gradient: ArrayLike<'py>,
+        loss: Option<f64>,
+        hessian: Option<ArrayLike<'py>>,
+        variance: Option<ArrayLike<'py>>,
+        weight: Option<f64>,
+        cost: Option<f64>,
+    ) -> PyResult<()> {
         let ticket = self.ticket(&ticket)?;
-        let gradient = arrays::vector(&gradient, "the gradient")?;
-        let numbers = gradient.as_slice()?;
-        let numbers: &[f64] = &numbers;
-        py.detach(|| self.inner.tell(ticket, numbers)).map_err(errors::tell)
+        let said = Said::new(&gradient, loss, hessian, variance, weight, cost)?;
+        let gradient = said.gradient()?;
+        let answer = said.with(&gradient);
+        py.detach(|| self.inner.tell(ticket, answer)).map_err(errors::tell)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
@@ -345,6 +425,25 @@ impl Session {
         self.inner.meter().cost()
     }
 
+    /// How many numbers all answers so far held: gradients, losses, Hessians (their lower triangles) and variances.
+    #[getter]
+    fn numbers(&self) -> u64 {
+        self.inner.meter().numbers()
+    }
+
+    /// What each user counts in the objective, as far as is known; 1 where nobody said.
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Floats<'py> {
+        let users = self.inner.meter().billed_per_user().len();
+        Floats(PyArray1::from_iter(py, (0..users).map(|user| self.inner.weight_of(user))))
+    }
+
+    /// How much users are asked to say, at most: "gradient", "loss" or "hessian".
+    #[getter]
+    fn answers(&self) -> &'static str {
+        answer::word(self.inner.answers())
+    }
+
     /// Steps taken so far: moves of the point.
     #[getter]
     fn steps(&self) -> u64 {
@@ -363,12 +462,14 @@ impl Session {
         self.inner.surrogate_gradient_norm()
     }
 
-    /// Why the run stopped, in a word: "budget", "target gap", "surrogate gradient", "diverged" or "nobody answers"; None while
-    /// it goes on.
+    /// Why the run stopped, in a word or two: "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+    /// "diverged" or "nobody answers"; None while it goes on.
     #[getter]
     fn stop_reason(&self) -> Option<&'static str> {
         self.inner.stop_reason().map(|reason| match reason {
             StopReason::Budget { .. } => "budget",
+            StopReason::CostBudget { .. } => "cost budget",
+            StopReason::NumbersBudget { .. } => "numbers budget",
             StopReason::TargetGap { .. } => "target gap",
             StopReason::SurrogateGradient { .. } => "surrogate gradient",
             StopReason::Diverged { .. } => "diverged",
@@ -377,10 +478,10 @@ impl Session {
         })
     }
 
-    /// Why the run stopped, in a sentence.
+    /// Why the run stopped, in a sentence; where nobody answers, with who failed most often, and why.
     #[getter]
     fn message(&self) -> Option<String> {
-        self.inner.stop_reason().map(|reason| reason.to_string())
+        self.inner.stop_message()
     }
 
     /// All of the session, its randomness and its open question included, to be stored.
@@ -472,8 +573,8 @@ impl Observer for Answered {
 
 impl Session {
     fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored, .. } = query;
-        Query { ticket: (self.number, ticket.0), user, explored, point }
+        let sgq::Query { ticket, user, point, explored, wants } = query;
+        Query { ticket: (self.number, ticket.0), user, explored, point, wants }
     }
 
     /// The ticket of a question of this session, given as itself or with the question.
@@ -546,22 +647,6 @@ pub fn step_rule(rule: Option<&Bound<'_, PyAny>>) -> PyResult<StepSize> {
         Ok(word) => Err(PyValueError::new_err(wrong(&format!("{word:?}")))),
         Err(_) => rule.extract().map(StepSize::Constant).map_err(|_| PyTypeError::new_err(wrong(rule))),
     }
-}
-
-/// Answers of an earlier run, each a triple of user, point and gradient.
-fn paid_answers(answers: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PaidAnswer>> {
-    let Some(answers) = answers else {
-        return Ok(Vec::new());
-    };
-    let numbers =
-        |value: &Bound<'_, PyAny>, what| Ok::<_, PyErr>(arrays::vector(value, what)?.as_slice()?.into_owned());
-    let read = |answer: PyResult<Bound<'_, PyAny>>| {
-        let (user, point, gradient): (usize, Bound<'_, PyAny>, Bound<'_, PyAny>) = answer?.extract().map_err(|_| {
-            PyTypeError::new_err("an earlier answer is a triple of the user, the point and the gradient")
-        })?;
-        Ok(PaidAnswer::new(user, &numbers(&point, "a point")?, &numbers(&gradient, "a gradient")?))
-    };
-    answers.try_iter()?.map(read).collect()
 }
 
 /// What a session with this problem sees.

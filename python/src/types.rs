@@ -89,15 +89,28 @@ typed! {
 }
 
 typed! {
-    /// Answers of an earlier run: triples of user, point and gradient.
+    /// Answers of an earlier run: triples of user, point and gradient, or all that was said.
     Answers(PyAny): of!(
         named!("collections.abc", "Iterable"),
         of!(
             named!("builtins", "tuple"),
             named!("builtins", "int"),
             named!("numpy.typing", "ArrayLike"),
-            named!("numpy.typing", "ArrayLike")
+            type_hint_union!(
+                named!("numpy.typing", "ArrayLike"),
+                of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
+            )
         )
+    )
+}
+
+typed! {
+    /// How much answers say.
+    DetailWord(PyAny): of!(
+        named!("typing", "Literal"),
+        PyStaticExpr::Constant { value: Str("gradient") },
+        PyStaticExpr::Constant { value: Str("loss") },
+        PyStaticExpr::Constant { value: Str("hessian") }
     )
 }
 

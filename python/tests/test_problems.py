@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from scipy.special import expit
 
+import sgq
 from sgq.problems import quadratics, regression
 
 RANDOM = np.random.default_rng(1)
@@ -263,3 +264,29 @@ def test_a_point_that_is_none(point, kind, words):
     for look in (lambda: problem.gradient(0, point), lambda: problem.value(point), lambda: problem.gap(point)):
         with pytest.raises(kind, match=words):
             look()
+
+
+def test_users_can_count_by_their_rows(tmp_path):
+    rng = np.random.default_rng(4)
+    X, y, groups = rng.normal(size=(40, 3)), rng.normal(size=40), rng.integers(4, size=40) ** 2
+    pooled = sgq.problems.regression(X, y, np.zeros(40), l2=0.1)
+    by_rows = sgq.problems.regression(X, y, groups, l2=0.1, user_weights="rows")
+    equal = sgq.problems.regression(X, y, groups, l2=0.1)
+    assert np.allclose(by_rows.optimum, pooled.optimum) and not np.allclose(equal.optimum, pooled.optimum)
+    assert by_rows.minimum == pytest.approx(pooled.minimum)
+    result = sgq.minimize(by_rows, budget=100)
+    assert np.allclose(result.x, pooled.optimum, atol=1e-6)
+    with pytest.raises(ValueError, match='user_weights is "size": it must be "equal" or "rows"'):
+        sgq.problems.regression(X, y, groups, user_weights="size")
+    weights = rng.random(40) + 0.5
+    path = tmp_path / "data.csv"
+    lines = [",".join(map(repr, [int(g), *map(float, x), float(t), float(w)])) for g, x, t, w in zip(groups, X, y, weights)]
+    path.write_text("\n".join(["who,a,b,c,y,w", *lines, ""]))
+    from_csv = sgq.problems.from_csv(path, "who", "y", weight="w", user_weights="rows", l2=0.0, standardise=False)
+    design = np.sqrt(weights)[:, np.newaxis] * np.column_stack([np.ones(40), X])
+    expected = np.linalg.lstsq(design, np.sqrt(weights) * y, rcond=None)[0]
+    assert np.allclose(from_csv.optimum, expected)
+    # One row a user, of unequal weight: every user has another penalty.
+    each = sgq.problems.regression(X, y, weights=weights, user_weights="rows")
+    with pytest.raises(ValueError, match="users that count the same, or no penalty"):
+        sgq.Session("saga", problem=each, table="scalars")

@@ -246,7 +246,7 @@ def test_answers_of_an_earlier_run_are_taken_in_and_not_billed(method):
     settings = dict(x0=[5.0], users=3, smoothness=2.0, seed=3)
     whole = sgq.Session(method, **settings)
     paid = answered(whole, 20)
-    later = sgq.Session(method, **settings, answers=paid, budget=7)
+    later = sgq.Session(method, **settings, earlier=paid, budget=7)
     assert (later.queries, later.earlier) == (0, 20)
     for one, other in zip(answered(later, 7), answered(whole, 7)):
         assert (one[0], one[1].tobytes()) == (other[0], other[1].tobytes())
@@ -259,14 +259,14 @@ def test_answers_of_an_earlier_run_are_taken_in_and_not_billed(method):
 def test_another_method_takes_over():
     settings = dict(x0=[5.0], users=3, smoothness=2.0)
     paid = answered(sgq.Session("sgd", **settings), 9)
-    session = sgq.Session("frugal", **settings, answers=paid)
+    session = sgq.Session("frugal", **settings, earlier=paid)
     answered(session, 9)
     assert abs(session.point[0] - 1.0) < 1e-6
     for wrong, message in [((3, [0.0], [0.0]), "only 3"), ((0, [0.0], [np.nan]), "finite"), ((0, [0.0, 1.0], [0.0]), "1 finite")]:
         with pytest.raises(ValueError, match=rf"answer 9 .*{message}"):
-            sgq.Session("frugal", **settings, answers=[*paid, wrong])
+            sgq.Session("frugal", **settings, earlier=[*paid, wrong])
     with pytest.raises(TypeError, match="a triple"):
-        sgq.Session("frugal", **settings, answers=[7])
+        sgq.Session("frugal", **settings, earlier=[7])
 
 
 def several(open, **settings):

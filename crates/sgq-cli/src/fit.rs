@@ -100,6 +100,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let (data, loss) = args.data.read(&args.file)?;
     let in_file = |message: String| format!("{}: {message}", args.file.display());
     let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
+    let problem = args.data.weights.weigh(problem, &data).map_err(|error| in_file(error.to_string()))?;
     let card = Card::new(&data, &problem);
 
     let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
@@ -107,6 +108,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let method = args.method.choose(budget.min(problem.users() as u64))?;
     let start = vec![0.0; problem.dim()];
     let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
+    settings = settings.open(args.method.open).answers(args.method.answers);
+    if let Some(numbers) = args.method.numbers_budget {
+        settings = settings.numbers_budget(numbers);
+    }
     let step_rule = match args.method.step_size {
         StepRule::Auto => match method.default_step(&settings)? {
             Some(auto) => format!("auto: {}", auto.formula),
@@ -153,6 +158,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         step_size_rule: step_rule,
         model: method.curvature(problem.dim()).map(|held| held.to_string()),
         budget,
+        numbers_budget: args.method.numbers_budget,
+        open: args.method.open,
+        answers: args.method.answers,
+        weights: args.data.weights,
         target_gap: args.method.target_gap,
         p: match method.setting("p") {
             Some(Value::Number(p)) => Some(p),
@@ -168,7 +177,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     folder.write("model.json", &json)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("gap.csv", gap_csv(&run))?;
-    folder.write_figure("gap", &figure(args, &method, &run))?;
+    folder.write_figure("gap", &figure(args, &method, &session, &run))?;
     folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;
@@ -237,8 +246,8 @@ fn gap_csv(run: &Run) -> String {
     "queries,gap\n".to_owned() + &lines.collect::<String>()
 }
 
-fn figure(args: &Args, method: &Method, run: &Run) -> Figure {
-    let label = match method.sees_more() {
+fn figure(args: &Args, method: &Method, session: &Session<'_>, run: &Run) -> Figure {
+    let label = match session.sees_more() {
         Some(words) => format!("{} ({words})", method.name()),
         None => method.name().to_owned(),
     };

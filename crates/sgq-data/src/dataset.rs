@@ -43,6 +43,12 @@ impl Dataset {
         Ok(Regression::weighted(rows, targets, &self.weights, &self.blocks, loss, l2)?)
     }
 
+    /// What each user's rows count together: how many there are, where no row has a weight. With these
+    /// [weights of users](Regression::weighing_users) the objective is the mean over all rows.
+    pub fn row_totals(&self) -> Vec<f64> {
+        self.blocks.windows(2).map(|block| self.weights[block[0]..block[1]].iter().sum()).collect()
+    }
+
     /// How many users.
     pub fn users(&self) -> usize {
         self.user_names.len()

@@ -92,6 +92,9 @@ impl<'p> LinearSaga<'p> {
         if let Some((user, rows)) = problem.rows_per_user().enumerate().find(|(_, rows)| *rows != 1) {
             return Err(LinearError::RowsPerUser { user, rows });
         }
+        if let Some(user) = (0..problem.users()).find(|user| problem.weight_of_user(*user) != 1.0) {
+            return Err(LinearError::UserWeight { user });
+        }
         let dim = problem.dim();
         if start.len() != dim {
             return Err(SettingsError::Mismatch { what: "parameters", expected: dim, found: start.len() }.into());
@@ -243,6 +246,8 @@ pub enum LinearError {
         "user {user} holds {rows} rows, and a linear model with one number a user needs one: take a session instead"
     )]
     RowsPerUser { user: usize, rows: usize },
+    #[error("user {user} counts more or less than others, and here all must count the same: take a session instead")]
+    UserWeight { user: usize },
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }

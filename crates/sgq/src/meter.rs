@@ -107,10 +107,24 @@ impl Meter {
     }
 
     pub(crate) fn bill(&mut self, user: usize, answer: &Answer<'_>) {
+        self.count(user, answer.cost.unwrap_or_else(|| self.cost_of(user)));
+        self.receive(answer);
+    }
+
+    /// A question that was paid for and has no answer.
+    pub(crate) fn bill_failure(&mut self, user: usize) {
+        self.count(user, self.cost_of(user));
+    }
+
+    /// The numbers of an answer whose question was paid for before.
+    pub(crate) fn receive(&mut self, answer: &Answer<'_>) {
+        self.numbers += answer.numbers();
+    }
+
+    fn count(&mut self, user: usize, cost: f64) {
         self.billed[user] += 1;
         self.billed_total += 1;
-        self.cost += answer.cost.unwrap_or_else(|| self.cost_of(user));
-        self.numbers += answer.numbers();
+        self.cost += cost;
     }
 
     /// Looks at every user's gradient at a point, one row each, and counts them as diagnostic.

@@ -14,11 +14,11 @@ pub struct Needs {
     pub or_learned: bool,
     /// A look at every user's true gradient before each choice, which only a simulation can offer.
     pub oracle: bool,
-    /// Users' losses with each answer. A session asks for gradients only, so that a problem must be in sight.
+    /// Users' losses with each answer: users are asked for them, or a problem is in sight.
     pub losses: bool,
     /// Users' losses before each choice as well; the meter counts those polled.
     pub polls: bool,
-    /// The user's Hessian with each answer: a stronger oracle, which only a simulation can offer.
+    /// The user's Hessian with each answer: users are asked for it, or a problem is in sight that knows it.
     pub hessians: bool,
     /// Random numbers of an update's own.
     pub chance: bool,
@@ -72,6 +72,7 @@ pub enum Need {
     Smoothness,
     Oracle,
     Losses,
+    Polls,
     Hessians,
     Surrogate,
     OneAtATime,
@@ -87,12 +88,16 @@ impl fmt::Display for Need {
                  against a problem, or take a method that works with answers alone, such as sgq"
             }
             Self::Losses => {
-                "looks at users' losses, and this session sees none: simulate it against a problem, or take a method \
-                 that works with gradients alone"
+                "wants each user's loss with its gradient, and this session has none: ask for answers with a loss, simulate \
+                 it against a problem, or take a method that works with gradients alone"
+            }
+            Self::Polls => {
+                "looks at several users' losses before it asks for a gradient, and this session sees none: simulate it \
+                 against a problem, or take a method that works with answers alone"
             }
             Self::Hessians => {
-                "wants each user's Hessian with its gradient, and this session has none: simulate it against a problem \
-                 that knows them"
+                "wants each user's Hessian with its gradient, and this session has none: ask for answers with a Hessian, or \
+                 simulate it against a problem that knows them"
             }
             Self::OneAtATime => {
                 "needs every answer before it can ask the next question: let one question be open, or take another method"

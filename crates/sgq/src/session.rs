@@ -2,6 +2,7 @@
 
 mod answers;
 mod earlier;
+mod failure;
 mod members;
 mod open;
 mod questions;
@@ -27,6 +28,8 @@ use crate::{
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
+use failure::FailureLog;
+pub use failure::{Failure, Failures};
 pub use members::MemberError;
 use questions::{Absence, Outcome, Progress, Question, Questions, Sweep};
 pub use snapshot::{RestoreError, SnapshotError};
@@ -188,6 +191,7 @@ struct State {
     absence: Absence,
     /// Who is no longer a user.
     left: BTreeSet<usize>,
+    failures: FailureLog,
     stop: Option<StopReason>,
 }
 
@@ -195,11 +199,10 @@ impl<'s> Session<'s> {
     fn from_parts(parts: Box<dyn Parts>, state: State, sight: Sight<'s>) -> Self {
         let (dim, needs) = (state.point.len(), parts.facts().needs);
         let looks = if needs.oracle { state.users() * dim } else { 0 };
-        let hessian = if needs.hessians || state.answers == Detail::Hessian { dim * dim } else { 0 };
         Self {
             next_point: Arc::from(&*state.point),
             all_gradients: vec![0.0; looks],
-            hessian: vec![0.0; hessian],
+            hessian: Vec::new(),
             weighted: OwnedAnswer::default(),
             parts,
             state,
@@ -519,6 +522,32 @@ impl<'s> Session<'s> {
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop
+    }
+
+    /// Why the run stopped, in a sentence; where nobody answers, with who [failed](Session::failures) most often, and why.
+    pub fn stop_message(&self) -> Option<String> {
+        let stop = self.state.stop?;
+        let failures = self.state.failures.in_words();
+        Some(match stop {
+            StopReason::NobodyAnswers if !failures.is_empty() => format!("{stop} ({failures})"),
+            _ => stop.to_string(),
+        })
+    }
+
+    /// How much users are asked to say, at most.
+    pub fn answers(&self) -> Detail {
+        self.state.answers
+    }
+
+    /// What a user counts in the objective, in units of the mean weight where all were [given](crate::Settings::weights), else of
+    /// the first one told; 1 where nothing is known of it.
+    pub fn weight_of(&self, user: usize) -> f64 {
+        self.state.weights.of(user)
+    }
+
+    /// What the method sees without paying for it, in words: what it needs and users are not [asked for](crate::Settings::answers).
+    pub fn sees_more(&self) -> Option<&'static str> {
+        self.parts.facts().needs.unpaid(self.state.answers)
     }
 }
 

@@ -1,15 +1,16 @@
 //! Asking the users of a simulation until there is a reason to stop.
 
 use std::{
-    fmt,
+    fmt, io,
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use indicatif::ProgressBar;
+use serde::Serialize;
 use sgq::{
-    Problem, Session, StopReason,
-    drive::{Observer, drive},
+    Answer, Problem, Session, StopReason,
+    drive::{Billed, Observer, drive},
     problem::Regression,
     simulate::SimulationError,
 };
@@ -22,7 +23,16 @@ const LOOKS: u64 = 1000;
 pub struct Run {
     /// Queries and the gap after them: the first is at the start, the last at the end. Infinite after divergence.
     pub gaps: Vec<(u64, f64)>,
+    pub sent: Sent,
     pub end: End,
+}
+
+/// How many numbers users sent, by what they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Sent {
+    pub gradients: u64,
+    pub losses: u64,
+    pub hessians: u64,
 }
 
 /// Why it ended.
@@ -70,9 +80,9 @@ pub fn ask_users(
     let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
     let gaps = vec![(0, gap_at(session.point())?)];
     let every = budget.div_ceil(LOOKS).max(1);
-    let mut looks = Looks { problem, every, interrupt, bar, gaps };
+    let mut looks = Looks { problem, every, interrupt, bar, gaps, sent: Sent::default() };
     let stop = drive(session, problem, &mut looks)?;
-    let mut run = Run { gaps: looks.gaps, end: stop.map_or(End::Interrupted, End::Stopped) };
+    let mut run = Run { gaps: looks.gaps, sent: looks.sent, end: stop.map_or(End::Interrupted, End::Stopped) };
     // The last look may have been a while ago; what it sees after divergence is not where the run went.
     let gap = if run.diverged() { f64::INFINITY } else { gap_at(session.point())? };
     if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
@@ -95,9 +105,18 @@ struct Looks<'a> {
     interrupt: &'a AtomicBool,
     bar: &'a ProgressBar,
     gaps: Vec<(u64, f64)>,
+    sent: Sent,
 }
 
 impl Observer for Looks<'_> {
+    fn telling(&mut self, billed: &Billed<'_>) -> io::Result<()> {
+        let Answer { gradient, loss, hessian, .. } = billed.answer;
+        self.sent.gradients += gradient.len() as u64;
+        self.sent.losses += u64::from(loss.is_some());
+        self.sent.hessians += hessian.map_or(0, <[f64]>::len) as u64;
+        Ok(())
+    }
+
     fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
         let queries = session.queries();
         if queries.is_multiple_of(self.every) {

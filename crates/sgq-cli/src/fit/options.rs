@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use sgq::{
-    Format, Method, SettingError, Storage,
+    Detail, Format, Method, SettingError, Storage,
     method::METHODS,
-    problem::{Loss, Regression},
+    problem::{Loss, ProblemError, Regression},
     setting::Value,
 };
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
@@ -40,6 +40,10 @@ pub struct DataOptions {
     /// A column that says how much each row counts within its user
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
+    /// What each user counts: equal, every user the same; or rows, every row the same, as in a regression on all rows at once
+    #[arg(long, value_name = "HOW", default_value = "equal")]
+    #[serde(skip_serializing_if = "UserWeights::is_default")]
+    pub weights: UserWeights,
     /// Leave out rows in which a value is missing
     #[arg(long)]
     drop_missing: bool,
@@ -54,6 +58,9 @@ pub struct DataOptions {
     delimiter: Option<u8>,
 }
 
+/// More questions than this are not out at once.
+const MAX_OPEN: usize = 1_000_000;
+
 /// How to ask.
 #[derive(clap::Args, Serialize)]
 pub struct MethodOptions {
@@ -66,6 +73,19 @@ pub struct MethodOptions {
     /// Stop after that many queries [default: 500, or 10 for each user where that is more]
     #[arg(long, value_name = "N", value_parser = parse_budget)]
     pub budget: Option<u64>,
+    /// Stop before all answers together hold more numbers than this: a gradient holds one for each coefficient
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbers_budget: Option<u64>,
+    /// How many questions may be out at once; answers are used in the order of the questions
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = parse_open)]
+    #[serde(skip_serializing_if = "is_one")]
+    pub open: usize,
+    /// How much users are asked to say, at most: gradient, loss (the gradient and the loss) or hessian (all three); they send
+    /// what is of use to the method, and every number sent is counted
+    #[arg(long, value_name = "WHAT", default_value = "gradient", value_parser = parse_answers)]
+    #[serde(skip_serializing_if = "is_gradient")]
+    pub answers: Detail,
     /// Stop once the gap is this part of the gap at the start, such as 0.01 (diagnostic: a real run cannot see it)
     #[arg(long, value_name = "PART", value_parser = parse_positive)]
     pub target_gap: Option<f64>,
@@ -112,6 +132,32 @@ impl NewSetting {
             SettingError::Kind { expected, .. } => wrong(expected),
             error => error.into(),
         })
+    }
+}
+
+/// What each user counts in the objective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[value(rename_all = "lower")]
+#[serde(rename_all = "lowercase")]
+pub enum UserWeights {
+    /// The objective is the mean over users.
+    #[default]
+    Equal,
+    /// The objective is the mean over rows.
+    Rows,
+}
+
+impl UserWeights {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The regression with users that count like this.
+    pub fn weigh(self, problem: Regression, data: &Dataset) -> Result<Regression, ProblemError> {
+        match self {
+            Self::Equal => Ok(problem),
+            Self::Rows => problem.weighing_users(&data.row_totals()),
+        }
     }
 }
 
@@ -195,7 +241,10 @@ impl MethodOptions {
             TableFormat::F64 => Format::F64.into(),
             TableFormat::F32 => Format::F32.into(),
             TableFormat::Sparse => problem.sparse_storage(),
-            TableFormat::Scalars => problem.scalar_storage().ok_or(FitError::SeveralRows)?,
+            TableFormat::Scalars => problem.scalar_storage().ok_or_else(|| {
+                let one_each = problem.rows_per_user().all(|rows| rows == 1);
+                if one_each { FitError::UnequalPenalties } else { FitError::SeveralRows }
+            })?,
         };
         Ok(match &self.table_folder {
             Some(folder) => storage.in_folder(folder),
@@ -253,6 +302,27 @@ fn parse_budget(text: &str) -> Result<u64, String> {
     queries.ok_or_else(|| format!("expected a whole number from 1 to {MAX_BUDGET}"))
 }
 
+fn parse_open(text: &str) -> Result<usize, String> {
+    let questions = text.parse().ok().filter(|questions| (1..=MAX_OPEN).contains(questions));
+    questions.ok_or_else(|| format!("expected a whole number from 1 to {MAX_OPEN}"))
+}
+
+fn parse_answers(text: &str) -> Result<Detail, String> {
+    let words = || Detail::ALL.iter().map(|detail| (detail, detail.to_string()));
+    let found = words().find(|(_, word)| *word == text.to_lowercase());
+    found.map(|(detail, _)| *detail).ok_or_else(|| "expected gradient, loss or hessian".to_owned())
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+fn is_one(open: &usize) -> bool {
+    *open == 1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+fn is_gradient(answers: &Detail) -> bool {
+    *answers == Detail::Gradient
+}
+
 fn parse_delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"tab" | b"\\t" => Ok(b'\t'),
@@ -288,6 +358,10 @@ pub enum FitError {
     NoTable { method: String },
     #[error("--table scalars needs users with one row each, and some have several: take f32, or sparse where rows are")]
     SeveralRows,
+    #[error(
+        "--table scalars needs users that count the same, or no penalty: take --weights equal, --l2 0 or another --table"
+    )]
+    UnequalPenalties,
     #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]
     NothingToGain,
 }

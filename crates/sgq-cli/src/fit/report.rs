@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
-use sgq::{Method, Session};
+use sgq::{Detail, Method, Session};
 use sgq_bench::readable::short;
 use sgq_data::{Card, Counts};
 
 use super::{
-    asking::Run,
-    options::{ChosenLoss, TableFormat},
+    asking::{Run, Sent},
+    options::{ChosenLoss, TableFormat, UserWeights},
 };
 use crate::{model::Model, terminal::one_line};
 
@@ -44,6 +44,13 @@ pub struct SettingsReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub budget: u64,
+    pub numbers_budget: Option<u64>,
+    /// How many questions might be out at once.
+    pub open: usize,
+    /// How much users were asked to say, at most.
+    pub answers: Detail,
+    /// What each user counts.
+    pub weights: UserWeights,
     pub target_gap: Option<f64>,
     pub p: Option<f64>,
     /// Settings of the method that were changed.
@@ -58,12 +65,29 @@ pub struct SettingsReport {
 #[derive(Serialize)]
 struct Queries {
     billed: u64,
+    cost: f64,
+    /// How many numbers all answers held, and of what.
+    numbers: u64,
+    numbers_of: Sent,
     steps: u64,
     per_user: Counts,
     most_asked: Vec<Asked>,
     /// Looks that were not paid for.
     diagnostic_gradients: u64,
     polled_losses: u64,
+}
+
+impl Queries {
+    /// How many numbers were sent, and of what where it is not gradients alone.
+    fn numbers_in_words(&self) -> String {
+        let Sent { gradients, losses, hessians } = self.numbers_of;
+        let parts = [(gradients, "gradients"), (losses, "losses"), (hessians, "Hessians")];
+        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} in {name}"));
+        match losses + hessians {
+            0 => format!("{}, in gradients", self.numbers),
+            _ => format!("{}: {}", self.numbers, parts.collect::<Vec<_>>().join(", ")),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -110,12 +134,15 @@ impl<'a> Report<'a> {
             model,
             data: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             method: method.name().to_owned(),
-            sees_more: method.sees_more(),
+            sees_more: session.sees_more(),
             settings,
             stop: run.end.to_string(),
             diverged: run.diverged(),
             queries: Queries {
                 billed: meter.billed(),
+                cost: meter.cost(),
+                numbers: meter.numbers(),
+                numbers_of: run.sent,
                 steps: session.steps(),
                 per_user,
                 most_asked: most.map(|(user, queries)| Asked { user: (*user).clone(), queries: *queries }).collect(),
@@ -153,6 +180,12 @@ impl<'a> Report<'a> {
         if let Some(held) = &settings.model {
             line("model", held);
         }
+        if settings.open > 1 {
+            line("questions at once", &settings.open.to_string());
+        }
+        if settings.weights == UserWeights::Rows {
+            line("weights", "rows: every row counts the same");
+        }
         for row in self.problem.to_string().lines() {
             let _ = writeln!(text, "  {row}");
         }
@@ -161,6 +194,7 @@ impl<'a> Report<'a> {
 
         let Counts { min, median, max } = queries.per_user;
         let _ = writeln!(text, "\n  {:<22}{}", "queries billed", queries.billed);
+        let _ = writeln!(text, "  {:<22}{}", "numbers sent", queries.numbers_in_words());
         let _ = writeln!(text, "  {:<22}min {min}, median {median}, max {max}", "queries a user");
         let most: Vec<String> =
             queries.most_asked.iter().map(|asked| format!("{} {}", one_line(&asked.user), asked.queries)).collect();

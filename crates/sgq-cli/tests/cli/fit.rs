@@ -502,3 +502,110 @@ fn the_example_in_the_documents_works() {
     };
     assert_eq!(lines(&text(&output.stdout)), lines(&blocks("text").concat()));
 }
+
+/// With every row counting the same, and no penalty, the fit is the regression on all rows at once: y = 2 + x on the three rows
+/// above, and for logistic the fit of one user that has all rows.
+#[test]
+fn users_can_count_by_their_rows() {
+    let place = folder_with("d.csv", "who,x,y\nA,0,1\nB,1,5\nA,2,3\n");
+    let arguments =
+        ["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--budget", "400", "--weights", "rows"];
+    let shown = succeeds(place.path(), &arguments);
+    assert!(shown.contains("  weights               rows: every row counts the same\n"), "{shown}");
+    let model: Value = serde_json::from_str(&succeeds(place.path(), &[&arguments[..], &["--json"]].concat())).unwrap();
+    assert_eq!(model["settings"]["weights"], "rows");
+    let found = numbers(&model, "original");
+    assert!((found[0] - 2.0).abs() < 1e-9 && (found[1] - 1.0).abs() < 1e-9, "{found:?}");
+
+    let one = patients().lines().enumerate().fold(String::new(), |mut csv, (number, line)| {
+        let _ = writeln!(csv, "{},{line}", if number == 0 { "all" } else { "everybody" });
+        csv
+    });
+    let place = folder_with("patients.csv", &one);
+    let fit = |user: &str, more: &[&str]| {
+        let start = ["fit", "patients.csv", "--user", user, "--target", "died", "--features", "age,ward", "--force"];
+        let arguments = [&start[..], &["--json", "--quiet", "--out", "o", "--target-gap", "1e-12"], more].concat();
+        serde_json::from_str::<Value>(&succeeds(place.path(), &arguments)).unwrap()
+    };
+    let (pooled, equal) = (fit("all", &[]), fit("hospital", &[]));
+    for more in [&["--weights", "rows"][..], &["--weights", "rows", "--method", "saga", "--budget", "20000"]] {
+        let by_rows = fit("hospital", more);
+        let off = |other: &Value| {
+            let (a, b) = (numbers(&by_rows, "standardised"), numbers(other, "standardised"));
+            a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        assert!(off(&pooled) < 1e-4 && off(&equal) > 1e-2, "{} {}", off(&pooled), off(&equal));
+    }
+}
+
+/// A fit with equal weights, one question at a time and gradients alone is the fit without these options.
+#[test]
+fn the_defaults_of_new_options_change_nothing() {
+    let place = place();
+    let plain = fit(place.path(), &[]);
+    let said = fit(place.path(), &["--weights", "equal", "--open", "1", "--answers", "gradient"]);
+    assert_eq!(plain, said);
+    assert_eq!(plain["settings"]["answers"], "gradient");
+    assert_eq!(plain["queries"]["cost"].as_f64(), plain["queries"]["billed"].as_f64());
+    let dim = plain["coefficients"].as_array().unwrap().len() as u64;
+    assert_eq!(plain["queries"]["numbers"], plain["queries"]["billed"].as_u64().unwrap() * dim);
+}
+
+#[test]
+fn hessians_are_counted_where_they_are_asked_for() {
+    let place = place();
+    let seen = fit(place.path(), &["--method", "ciag", "--budget", "30"]);
+    let paid = fit(place.path(), &["--method", "ciag", "--budget", "30", "--answers", "hessian"]);
+    assert_eq!(numbers(&seen, "standardised"), numbers(&paid, "standardised"));
+    assert!(seen["sees_more"].is_string() && paid["sees_more"].is_null());
+    let dim = seen["coefficients"].as_array().unwrap().len() as u64;
+    let sent = &paid["queries"]["numbers_of"];
+    assert_eq!(sent["gradients"], 30 * dim);
+    assert_eq!(sent["losses"], 30);
+    assert_eq!(sent["hessians"], 30 * dim * (dim + 1) / 2);
+    assert_eq!(paid["queries"]["numbers"], 30 * (dim + 1 + dim * (dim + 1) / 2));
+    assert_eq!(seen["queries"]["numbers"], 30 * dim);
+    let shown = succeeds(
+        place.path(),
+        &[&LOGISTIC[..], &["--method", "ciag", "--budget", "30", "--answers", "hessian"]].concat(),
+    );
+    assert!(shown.contains(" in gradients, 30 in losses, ") && shown.contains(" in Hessians\n"), "{shown}");
+    assert!(!shown.contains("sees more than it pays for"), "{shown}");
+    let few = fit(place.path(), &["--numbers-budget", "50"]);
+    assert!(few["stop"].as_str().unwrap().contains("budget in numbers"), "{}", few["stop"]);
+    assert!(few["queries"]["numbers"].as_u64().unwrap() <= 50);
+}
+
+#[test]
+fn several_questions_may_be_out() {
+    let place = place();
+    let several = fit(place.path(), &["--open", "3", "--budget", "120"]);
+    assert_eq!((several["settings"]["open"].as_u64(), several["queries"]["billed"].as_u64()), (Some(3), Some(120)));
+    assert_eq!(several, fit(place.path(), &["--open", "3", "--budget", "120"]));
+    assert!(several["diagnostic"]["relative_gap"].as_f64().unwrap() < 1e-2);
+    let shown = succeeds(place.path(), &[&LOGISTIC[..], &["--open", "3"]].concat());
+    assert!(shown.contains("  questions at once     3\n"), "{shown}");
+}
+
+#[test]
+fn wrong_words_for_answers_weights_and_open_are_refused() {
+    let place = place();
+    for (more, words) in [
+        (&["--answers", "hesian"][..], "expected gradient, loss or hessian"),
+        (&["--weights", "size"], "equal, rows"),
+        (&["--open", "0"], "expected a whole number from 1 to"),
+        (&["--open", "-2"], "expected a whole number from 1 to"),
+        (&["--numbers-budget", "many"], "--numbers-budget"),
+        (&["--method", "katyusha", "--open", "2"], "let one question be open"),
+    ] {
+        let told = refuses(place.path(), &[&LOGISTIC[..], more].concat());
+        assert!(told.contains(words), "{more:?}: {told}");
+    }
+    // One row a user, of unequal weight: every user has another penalty.
+    let place = folder_with("d.csv", "who,x,y,w\nA,0,1,1\nB,1,5,2\nC,2,3,4\n");
+    let start = ["fit", "d.csv", "--user", "who", "--target", "y", "--weight", "w", "--method", "saga"];
+    let more = ["--table", "scalars", "--weights", "rows"];
+    let told = refuses(place.path(), &[&start[..], &more].concat());
+    assert!(told.contains("needs users that count the same"), "{told}");
+    succeeds(place.path(), &[&start[..], &more, &["--l2", "0", "--quiet"]].concat());
+}

@@ -12,7 +12,8 @@ use crate::{Format, Oracle, Storage, kernel, matrix::Square};
 pub use loss::Loss;
 pub use rows::Rows;
 
-/// `f_i(x) =` the mean loss over user `i`'s rows `+ (λ/2) ‖x‖²`; `f` is the plain mean over users.
+/// `f_i(x) =` the mean loss over user `i`'s rows `+ (λ/2) ‖x‖²`; `f` is the plain mean over users, unless users
+/// [count differently](Regression::weighing_users).
 ///
 /// ```
 /// use sgq::{Problem, problem::{Loss, Regression, Rows}};
@@ -29,10 +30,12 @@ pub use rows::Rows;
 pub struct Regression {
     rows: Arc<Rows>,
     targets: Vec<f64>,
-    /// Each row's part of its user's mean.
+    /// Each row's part of its user's mean, times what the user counts.
     shares: Vec<f64>,
     /// Whether all rows of a user count the same.
     equal_shares: bool,
+    /// What each user counts, 1 on average; empty where all count the same.
+    user_weights: Vec<f64>,
     /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`.
     blocks: Vec<usize>,
     loss: Loss,
@@ -101,6 +104,7 @@ impl Regression {
                 weights.iter().all(|weight| *weight == weights[0])
             }),
             shares,
+            user_weights: Vec::new(),
             blocks: blocks.to_vec(),
             loss,
             l2,
@@ -111,14 +115,72 @@ impl Regression {
             optimum: None,
             gradient_norm_at_optimum: f64::NAN,
         };
-        if solve {
-            let (point, norm) = newton::solve(&problem)?;
-            problem.optimum = Some(Optimum { value: problem.value(&point), point });
-            problem.gradient_norm_at_optimum = norm;
-        }
-        problem.find_constants()?;
-        super::check_finite(&problem)?;
+        problem.prepare(solve)?;
         Ok(problem)
+    }
+
+    /// Finds the optimum, where it is wanted, and all constants.
+    fn prepare(&mut self, solve: bool) -> Result<(), ProblemError> {
+        if solve {
+            let (point, norm) = newton::solve(self)?;
+            self.optimum = Some(Optimum { value: self.value(&point), point });
+            self.gradient_norm_at_optimum = norm;
+        }
+        self.find_constants()?;
+        super::check_finite(self)
+    }
+
+    /// The same where users count differently: user `i`'s whole function, its penalty included, is `n w_i / Σ w` times as large, so
+    /// that the mean over users is `Σ w_i f_i / Σ w`. With each user's number of rows it is the mean over all rows.
+    ///
+    /// ```
+    /// use sgq::{Problem, problem::{Loss, Regression, Rows}};
+    ///
+    /// // Means of 1 and 5, of two users with three rows and one: the mean over rows is 2.
+    /// let rows = Rows::Dense { dim: 1, values: vec![1.0; 4] };
+    /// let problem = Regression::new(rows, vec![0.0, 1.0, 2.0, 5.0], &[0, 3, 4], Loss::Squares, 0.0)?;
+    /// assert!((problem.optimum().unwrap().point[0] - 3.0).abs() < 1e-12);
+    /// let by_rows = problem.weighing_users(&[3.0, 1.0])?;
+    /// assert!((by_rows.optimum().unwrap().point[0] - 2.0).abs() < 1e-12);
+    /// # Ok::<(), sgq::problem::ProblemError>(())
+    /// ```
+    pub fn weighing_users(mut self, weights: &[f64]) -> Result<Self, ProblemError> {
+        let (users, data) = (self.users(), |message: String| Err(ProblemError::Data { message }));
+        if weights.len() != users {
+            return data(format!("{} weights were given for {users} users: give one for each", weights.len()));
+        }
+        if let Some(user) = weights.iter().position(|weight| !(*weight > 0.0 && weight.is_finite())) {
+            return data(format!("user {user} has the weight {}: it must be positive and finite", weights[user]));
+        }
+        let mut before = std::mem::take(&mut self.user_weights);
+        before.resize(users, 1.0);
+        if weights.iter().all(|weight| *weight == weights[0]) && before.iter().all(|weight| *weight == 1.0) {
+            return Ok(self);
+        }
+        // Each is divided first: their sum may be past what numbers can hold.
+        let unit: f64 = weights.iter().map(|weight| weight / users as f64).sum();
+        self.user_weights = weights.iter().map(|weight| weight / unit).collect();
+        for (user, block) in self.blocks.windows(2).enumerate() {
+            let factor = self.user_weights[user] / before[user];
+            self.shares[block[0]..block[1]].iter_mut().for_each(|share| *share *= factor);
+        }
+        self.prepare(self.optimum.is_some())?;
+        Ok(self)
+    }
+
+    /// What a user counts, 1 on average.
+    pub fn weight_of_user(&self, user: usize) -> f64 {
+        self.user_weights.get(user).copied().unwrap_or(1.0)
+    }
+
+    /// The penalty within a user's function.
+    fn user_l2(&self, user: usize) -> f64 {
+        self.l2 * self.weight_of_user(user)
+    }
+
+    /// Whether every user has the same penalty, as tables that leave it out need.
+    fn has_one_penalty(&self) -> bool {
+        self.l2 == 0.0 || self.user_weights.is_empty()
     }
 
     /// `‖∇f(x*)‖`: how well the optimum was found; NaN where nobody looked for it.
@@ -152,15 +214,17 @@ impl Regression {
     }
 
     /// Storage of one number a user, for a session's [`Settings`](crate::Settings::storage); none where some user holds
-    /// several rows.
+    /// several rows, or users [count differently](Regression::weighing_users) and there is a penalty.
     pub fn scalar_storage(&self) -> Option<Storage> {
-        let one_each = self.rows_per_user().all(|rows| rows == 1);
+        let one_each = self.rows_per_user().all(|rows| rows == 1) && self.has_one_penalty();
         one_each.then(|| Format::Scalars { rows: Arc::clone(&self.rows), l2: self.l2 }.into())
     }
 
-    /// Storage of the numbers that are not zero but for the penalty: what a user's rows have none of is not kept.
+    /// Storage of the numbers that are not zero but for the penalty: what a user's rows have none of is not kept. Where users
+    /// [count differently](Regression::weighing_users) the penalty is kept too, and there is little to save.
     pub fn sparse_storage(&self) -> Storage {
-        Format::Sparse { l2: self.l2 }.into()
+        let l2 = if self.has_one_penalty() { self.l2 } else { 0.0 };
+        Format::Sparse { l2 }.into()
     }
 
     /// `L_i`, the smoothness of `f`, and `μ`.
@@ -174,7 +238,7 @@ impl Regression {
         };
         let mut smoothness = Vec::with_capacity(self.users());
         for user in 0..self.users() {
-            smoothness.push(self.block_curvature(user, &most)? + self.l2);
+            smoothness.push(self.block_curvature(user, &most)? + self.user_l2(user));
         }
         self.smoothness = smoothness;
         let (least, largest) = self.extreme_curvatures(&most)?;
@@ -380,8 +444,9 @@ impl Oracle for Regression {
     }
 
     fn gradient(&self, user: usize, point: &[f64], gradient: &mut [f64]) {
+        let l2 = self.user_l2(user);
         for (out, x) in gradient.iter_mut().zip(point) {
-            *out = self.l2 * x;
+            *out = l2 * x;
         }
         for row in self.blocks[user]..self.blocks[user + 1] {
             let slope = self.loss.slope(self.rows.dot(row, point), self.targets[row]);
@@ -404,7 +469,7 @@ impl Oracle for Regression {
             for column in row + 1..dim {
                 hessian[row * dim + column] = hessian[column * dim + row];
             }
-            hessian[row * dim + row] += self.l2;
+            hessian[row * dim + row] += self.user_l2(user);
         }
         true
     }
@@ -413,7 +478,7 @@ impl Oracle for Regression {
 impl Problem for Regression {
     fn user_value(&self, user: usize, point: &[f64]) -> f64 {
         let rows = self.blocks[user]..self.blocks[user + 1];
-        let penalty = 0.5 * self.l2 * kernel::norm_squared(point);
+        let penalty = 0.5 * self.user_l2(user) * kernel::norm_squared(point);
         let predictions = self.rows.dots(rows.clone(), point);
         let targets = &self.targets[rows.clone()];
         if self.loss == Loss::Logistic && self.equal_shares {

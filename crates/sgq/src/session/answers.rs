@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Outcome, Progress, Question, Session, TellError, Ticket, fingerprint};
+use super::{Failure, Failures, Outcome, Progress, Question, Session, TellError, Ticket, fingerprint};
 use crate::{
     Answer, ChoiceError, Chosen, Detail, Reply, StopReason,
     answer::{OwnedAnswer, unpack},
@@ -23,12 +23,17 @@ impl Session<'_> {
             None => return Err(TellError::UnknownTicket { ticket }),
             Some(Outcome::Answered(taken)) if taken == fingerprint(&answer) => return Ok(()),
             Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
-            Some(Outcome::Open | Outcome::Failed) => {}
+            Some(Outcome::Open | Outcome::Failed { .. }) => {}
         }
+        let billed = self.state.questions.outcome(ticket) == Some(Outcome::Failed { billed: true });
         let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
         let user = question.chosen.user;
         self.check(user, &question.point, question.purpose, &answer)?;
-        self.state.meter.bill(user, &answer);
+        match billed {
+            // It was paid for when it failed.
+            true => self.state.meter.receive(&answer),
+            false => self.state.meter.bill(user, &answer),
+        }
         self.take(ticket, &answer);
         Ok(())
     }
@@ -49,13 +54,19 @@ impl Session<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fail(&mut self, ticket: Ticket) -> Result<(), TellError> {
+        self.fail_with(ticket, Failure::new())
+    }
+
+    /// The same with a reason, which [`failures`](Session::failures) and [`stop_message`](Session::stop_message) repeat, or billed
+    /// all the same. Saying it again of the same question changes nothing.
+    pub fn fail_with(&mut self, ticket: Ticket, failure: Failure<'_>) -> Result<(), TellError> {
         match self.state.questions.outcome(ticket) {
             Some(Outcome::Open) => {}
-            Some(Outcome::Failed) => return Ok(()),
+            Some(Outcome::Failed { .. }) => return Ok(()),
             Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
             None => return Err(TellError::UnknownTicket { ticket }),
         }
-        let Some(question) = self.state.questions.close(ticket, Outcome::Failed) else {
+        let Some(question) = self.state.questions.close(ticket, Outcome::Failed { billed: failure.billed }) else {
             return Err(TellError::UnknownTicket { ticket });
         };
         let user = question.chosen.user;
@@ -63,10 +74,22 @@ impl Session<'_> {
             sweep.again.push(user);
         }
         self.state.absence.failed(user);
+        self.state.failures.note(user, &failure);
+        if failure.billed {
+            self.state.meter.bill_failure(user);
+        }
         if self.state.stop.is_none() && self.state.absence.nobody_answers() {
             self.state.stop = Some(StopReason::NobodyAnswers);
         }
+        if self.state.stop.is_none() && failure.billed {
+            self.state.stop = self.reason_to_stop(false);
+        }
         Ok(())
+    }
+
+    /// Who failed, how often, and why: by user, those who answered since then included.
+    pub fn failures(&self) -> impl Iterator<Item = Failures<'_>> {
+        self.state.failures.iter()
     }
 
     /// Says that a user cannot be asked until it is [`back`](Session::back). A question that is out to it stays out: its answer may
@@ -128,7 +151,7 @@ impl Session<'_> {
 
     /// Takes in the answer to a question that is out, or has failed.
     pub(super) fn take(&mut self, ticket: Ticket, answer: &Answer<'_>) {
-        let failed = self.state.questions.outcome(ticket) == Some(Outcome::Failed);
+        let failed = matches!(self.state.questions.outcome(ticket), Some(Outcome::Failed { .. }));
         let Some(mut question) = self.state.questions.close(ticket, Outcome::Answered(fingerprint(answer))) else {
             return;
         };
@@ -228,7 +251,11 @@ impl Session<'_> {
         let Answer { gradient, loss, hessian, variance, .. } = state.weights.weigh(user, *answer, &mut self.weighted);
         // What a method needs and users were not asked for, a simulation lets it see.
         let seen = self.sight.problem();
-        let has_hessian = match hessian.filter(|_| useful == Detail::Hessian) {
+        let packed = hessian.filter(|_| useful == Detail::Hessian);
+        if packed.is_some() || needs.hessians && seen.is_some() {
+            self.hessian.resize(point.len() * point.len(), 0.0);
+        }
+        let has_hessian = match packed {
             Some(packed) => {
                 unpack(packed, point.len(), &mut self.hessian);
                 true

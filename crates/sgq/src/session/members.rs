@@ -46,7 +46,7 @@ impl Session<'_> {
         state.follow_up = state.follow_up.filter(|chosen| chosen.user != user);
         let out = state.questions.open.iter().find(|question| question.chosen.user == user);
         if let Some(ticket) = out.map(|question| question.ticket) {
-            state.questions.close(ticket, Outcome::Failed);
+            state.questions.close(ticket, Outcome::Failed { billed: false });
         }
         if let Some(sweep) = &mut state.sweep {
             sweep.again.retain(|other| *other != user);

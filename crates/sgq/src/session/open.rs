@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Session, Sight, State, StopRules, Weights,
+    failure::FailureLog,
     questions::{Absence, Progress, Questions, Sweep},
 };
 use crate::{
@@ -109,6 +110,7 @@ impl<'s> Session<'s> {
             questions: Questions::default(),
             absence: Absence::default(),
             left: BTreeSet::new(),
+            failures: FailureLog::default(),
             stop: None,
         };
         let mut session = Self::from_parts(parts, state, sight);
@@ -146,7 +148,7 @@ pub(super) fn check_needs(name: &str, needs: Needs, sight: &Sight<'_>, answers: 
     }
     let is_asked_for = answers >= Detail::Loss && !needs.polls;
     if needs.losses && !is_asked_for && sight.problem().is_none() {
-        return unmet(Need::Losses);
+        return unmet(if needs.polls { Need::Polls } else { Need::Losses });
     }
     let has_hessians = |problem: &dyn Problem| {
         let dim = problem.dim();

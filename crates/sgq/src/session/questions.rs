@@ -47,7 +47,10 @@ pub(super) enum Outcome {
     Open,
     /// With the fingerprint of the answer.
     Answered(u64),
-    Failed,
+    Failed {
+        /// Whether it was paid for all the same.
+        billed: bool,
+    },
 }
 
 /// All questions of a session.
@@ -87,7 +90,7 @@ impl Questions {
             (None, None) => return None,
         };
         self.outcomes[ticket.0 as usize] = outcome;
-        if outcome == Outcome::Failed {
+        if matches!(outcome, Outcome::Failed { .. }) {
             self.failed.push(question.clone());
         }
         Some(question)

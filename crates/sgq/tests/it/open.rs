@@ -6,6 +6,7 @@ use sgq::{
     answer::packed,
     method::{self, METHODS},
     problem::DenseQuadratic,
+    session::Failure,
 };
 
 use crate::random_problem::{random_quadratic, safe_settings};
@@ -345,4 +346,55 @@ fn no_more_is_asked_than_the_budget_allows() {
         session.tell(query.ticket, &[1.0]).unwrap();
     }
     assert_eq!(session.stop_reason(), Some(StopReason::Budget { queries: 3 }));
+}
+
+/// Who failed, how often and why is kept, told by a run that stops because of it, and stored.
+#[test]
+fn failures_are_remembered_with_their_reasons() {
+    let settings = Settings::new(vec![5.0], 5).step_size(0.1).budget(500);
+    let mut session = Session::new(method::shuffled_sgd(), settings).unwrap();
+    let mut failed = [0_u64; 5];
+    while let Some(query) = session.ask().unwrap() {
+        failed[query.user] += 1;
+        let reason = format!("no route to user {}", query.user);
+        let failure = Failure::new();
+        session.fail_with(query.ticket, if query.user == 2 { failure } else { failure.because(&reason) }).unwrap();
+        // Saying it again changes nothing.
+        session.fail_with(query.ticket, Failure::new().because("another reason").billed()).unwrap();
+    }
+    assert_eq!(session.queries(), 0);
+    let found: Vec<_> = session.failures().map(|it| (it.user, it.times, it.last_reason.map(str::to_owned))).collect();
+    let reason = |user: usize| (user != 2).then(|| format!("no route to user {user}"));
+    let expected: Vec<_> = (0..5).map(|user| (user, failed[user], reason(user))).collect();
+    assert_eq!(found, expected);
+    let message = session.stop_message().unwrap();
+    assert!(message.contains("nobody can be asked") && message.contains("; and 2 more"), "{message}");
+    assert!(
+        message.contains(" times: no route to user 0") || message.contains(" times: no route to user 1"),
+        "{message}"
+    );
+    let bytes = session.snapshot().unwrap();
+    let later = Session::restore(method::shuffled_sgd(), &bytes, Sight::Blind).unwrap();
+    assert!(later.failures().eq(session.failures()) && later.stop_message() == session.stop_message());
+}
+
+/// A failure that is billed counts once, whatever comes after it.
+#[test]
+fn a_failure_may_be_billed() {
+    let settings = Settings::new(vec![5.0], 3).step_size(0.1).costs(vec![1.0, 2.0, 4.0]).budget(3);
+    let mut session = Session::new(method::shuffled_sgd(), settings).unwrap();
+    let lost = session.ask().unwrap().unwrap();
+    session.fail_with(lost.ticket, Failure::new().billed()).unwrap();
+    let counts = |session: &Session<'_>| (session.queries(), session.meter().cost(), session.meter().numbers());
+    let cost = [1.0, 2.0, 4.0][lost.user];
+    assert_eq!(counts(&session), (1, cost, 0));
+    session.tell(lost.ticket, &[1.0]).unwrap();
+    session.tell(lost.ticket, &[1.0]).unwrap();
+    assert_eq!(counts(&session), (1, cost, 1));
+    for _ in 0..2 {
+        let query = session.ask().unwrap().unwrap();
+        session.fail_with(query.ticket, Failure::new().billed()).unwrap();
+    }
+    assert_eq!(session.stop_reason(), Some(StopReason::Budget { queries: 3 }));
+    assert_eq!(session.meter().billed_per_user().iter().sum::<u64>(), 3);
 }

@@ -337,3 +337,60 @@ fn bad_data_are_refused() {
         assert!(message.starts_with(expected), "{message}");
     }
 }
+
+/// Users that count as many times as they have rows make the mean over rows, which is the regression of one user with all rows.
+#[test]
+fn users_that_count_by_their_rows_make_the_mean_over_rows() {
+    let by_rows: Vec<f64> = BLOCKS.windows(2).map(|block| (block[1] - block[0]) as f64).collect();
+    for loss in LOSSES {
+        let data = Data::random(loss, 20, 4, 5);
+        let equal = Regression::new(data.dense(), data.targets.clone(), &BLOCKS, loss, L2).unwrap();
+        let pooled = Regression::new(data.dense(), data.targets.clone(), &[0, 20], loss, L2).unwrap();
+        let weighed = equal.clone().weighing_users(&by_rows).unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{loss:?}: {a} and {b}");
+        for (a, b) in weighed.optimum().unwrap().point.iter().zip(&pooled.optimum().unwrap().point) {
+            close(*a, *b);
+        }
+        close(weighed.optimum().unwrap().value, pooled.optimum().unwrap().value);
+        close(weighed.objective_smoothness().unwrap(), pooled.objective_smoothness().unwrap());
+        close(weighed.pl_constant().unwrap(), pooled.pl_constant().unwrap());
+        let x = [0.3, -0.2, 0.5, 0.1];
+        close(weighed.value(&x), pooled.value(&x));
+        close(weighed.gap(&x).unwrap(), pooled.gap(&x).unwrap());
+        // A user's whole function is as many times as large.
+        for (user, rows) in by_rows.iter().enumerate() {
+            let factor = rows * 3.0 / 20.0;
+            close(weighed.weight_of_user(user), factor);
+            close(weighed.user_value(user, &x), factor * equal.user_value(user, &x));
+            close(weighed.smoothness().unwrap()[user], factor * equal.smoothness().unwrap()[user]);
+            let (mut one, mut other) = (vec![0.0; 16], vec![0.0; 16]);
+            assert!(weighed.hessian(user, &x, &mut one) && equal.hessian(user, &x, &mut other));
+            one.iter().zip(&other).for_each(|(a, b)| close(*a, factor * b));
+            weighed.gradient(user, &x, &mut one[..4]);
+            equal.gradient(user, &x, &mut other[..4]);
+            one[..4].iter().zip(&other).for_each(|(a, b)| close(*a, factor * b));
+        }
+        // Weights replace earlier ones.
+        let again = weighed.weighing_users(&[1.0; 3]).unwrap();
+        close(again.value(&x), equal.value(&x));
+    }
+}
+
+#[test]
+fn equal_weights_of_users_change_no_bit_and_wrong_ones_are_refused() {
+    let data = Data::random(Loss::Logistic, 20, 4, 5);
+    let problem = Regression::new(data.dense(), data.targets.clone(), &BLOCKS, Loss::Logistic, L2).unwrap();
+    let same = problem.clone().weighing_users(&[7.0; 3]).unwrap();
+    assert_eq!(same.optimum().unwrap(), problem.optimum().unwrap());
+    assert_eq!(same.smoothness(), problem.smoothness());
+    let words = |weights: &[f64]| problem.clone().weighing_users(weights).unwrap_err().to_string();
+    assert!(words(&[1.0; 2]).contains("2 weights were given for 3 users"));
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(words(&[1.0, wrong, 1.0]).contains(&format!("user 1 has the weight {wrong}")));
+    }
+    // Tables that leave out one penalty for all cannot hold several.
+    let rows = (0..21).collect::<Vec<_>>();
+    let each = Regression::new(data.dense(), data.targets.clone(), &rows, Loss::Logistic, L2).unwrap();
+    assert!(each.scalar_storage().is_some());
+    assert!(each.weighing_users(&data.weights).unwrap().scalar_storage().is_none());
+}

@@ -120,7 +120,7 @@ fn sessions_that_see_too_little() {
     let problem = without_hessians();
     for sight in [Sight::Blind, Sight::Oracle(&problem)] {
         let power = Method::new("refused", Nothing, PowerOfChoice::new(Some(2)), Sgd);
-        assert_eq!(Session::with_sight(power, settings(), sight.clone()).unwrap_err(), unmet(Need::Losses));
+        assert_eq!(Session::with_sight(power, settings(), sight.clone()).unwrap_err(), unmet(Need::Polls));
         let oort = Method::new("refused", Nothing, Oort::new(), Sgd);
         assert_eq!(Session::with_sight(oort, settings(), sight.clone()).unwrap_err(), unmet(Need::Losses));
     }
@@ -149,7 +149,7 @@ fn restoring_with_less_sight() {
     let power = || Method::new("refused", Nothing, PowerOfChoice::new(Some(2)), Sgd);
     let session = Session::with_sight(power(), settings.clone(), Sight::Problem(&problem)).unwrap();
     let refused = Session::restore(power(), &blind(&session), Sight::Oracle(&problem)).unwrap_err();
-    assert_eq!(refused, RestoreError::Settings(unmet(Need::Losses)));
+    assert_eq!(refused, RestoreError::Settings(unmet(Need::Polls)));
 
     let ciag = || Method::new("refused", Nothing, Cyclic::new(), CurvatureAided::new());
     let session = Session::with_sight(ciag(), settings, Sight::Problem(&problem)).unwrap();
