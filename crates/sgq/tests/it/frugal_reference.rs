@@ -1,5 +1,6 @@
 //! Frugal against a naive version of it, written from docs/frugal.md: the same answers, whom it asks and where it goes.
 
+mod hessians;
 mod naive;
 
 use sgq::{
