@@ -49,6 +49,29 @@ impl Dataset {
         self.blocks.windows(2).map(|block| self.weights[block[0]..block[1]].iter().sum()).collect()
     }
 
+    /// The same rows at fewer users, as sites of a consortium that hold the data of many: users are dealt out to the sites in turn.
+    /// None where there would be more sites than users, or no site.
+    pub fn merged(&self, sites: usize) -> Option<Self> {
+        if sites == 0 || sites > self.users() {
+            return None;
+        }
+        let mut order = Vec::with_capacity(self.targets.len());
+        let mut blocks = vec![0];
+        for site in 0..sites {
+            (site..self.users()).step_by(sites).for_each(|user| order.extend(self.blocks[user]..self.blocks[user + 1]));
+            blocks.push(order.len());
+        }
+        let pick = |values: &[f64]| order.iter().map(|row| values[*row]).collect();
+        Some(Self {
+            rows: self.rows.in_order(&order),
+            targets: pick(&self.targets),
+            weights: pick(&self.weights),
+            blocks,
+            user_names: (1..=sites).map(|site| format!("site {site}")).collect(),
+            ..self.clone()
+        })
+    }
+
     /// How many users.
     pub fn users(&self) -> usize {
         self.user_names.len()
@@ -156,6 +179,32 @@ mod tests {
         assert_eq!(Scaling::standard(&[1e308, 1e308, 0.0], 1.0), None);
         assert_eq!(Scaling::standard(&[1e200, -1e200], 1.0), None);
         assert_eq!(Scaling::standard(&[1.0, 1.0 + f64::EPSILON], 1.0), None);
+    }
+
+    #[test]
+    fn sites_hold_the_rows_of_their_users() {
+        let dense = Dataset {
+            rows: Rows::Dense { dim: 1, values: vec![0.0, 1.0, 2.0, 3.0, 4.0] },
+            targets: vec![10.0, 11.0, 12.0, 13.0, 14.0],
+            weights: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+            blocks: vec![0, 2, 3, 5],
+            user_names: ["a", "b", "c"].map(String::from).to_vec(),
+            column_names: vec!["x".into()],
+            target: Target::Count,
+            encoding: None,
+            dropped_rows: 0,
+            rows_total: 5,
+        };
+        let two = dense.merged(2).unwrap();
+        assert_eq!(two.rows, Rows::Dense { dim: 1, values: vec![0.0, 1.0, 3.0, 4.0, 2.0] });
+        assert_eq!((two.targets[2], two.weights[2], two.users()), (13.0, 4.0, 2));
+        assert_eq!(two.blocks, [0, 4, 5]);
+        let sparse =
+            |columns: Vec<u32>, values: Vec<f64>, starts: Vec<usize>| Rows::Sparse { dim: 3, starts, columns, values };
+        let rows = sparse(vec![0, 2, 1], vec![1.0, 2.0, 3.0], vec![0, 2, 2, 3, 3, 3]);
+        let picked = Dataset { rows, ..dense.clone() }.merged(2).unwrap().rows;
+        assert_eq!(picked, sparse(vec![0, 2, 1], vec![1.0, 2.0, 3.0], vec![0, 2, 2, 2, 2, 3]));
+        assert_eq!((dense.merged(0), dense.merged(4)), (None, None));
     }
 
     #[test]

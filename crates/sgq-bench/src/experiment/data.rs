@@ -40,9 +40,10 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
             "drop_constant",
             "standardise",
             "slowness",
+            "sites",
         ])?;
         let loss = section.require("loss", loss)?;
-        (read_csv(section, loss)?, loss)
+        (at_sites(section, read_csv(section, loss)?)?, loss)
     } else {
         section.allow(&[
             "name",
@@ -123,6 +124,18 @@ fn read_csv(section: &Section<'_>, loss: Loss) -> Result<Dataset, FileError> {
         ..csv::Options::new(user, target)
     };
     csv::read(path(section)?, &options).map_err(|error| section.complain("file", error))
+}
+
+/// The data of all users at so many sites, where the section says so.
+fn at_sites(section: &Section<'_>, data: Dataset) -> Result<Dataset, FileError> {
+    let Some(sites) = section.whole("sites")? else {
+        return Ok(data);
+    };
+    let users = data.users();
+    let merged = usize::try_from(sites).ok().and_then(|sites| data.merged(sites));
+    merged.ok_or_else(|| {
+        section.complain("sites", format!("{users} users cannot be at {sites} sites: 1 to {users} can be"))
+    })
 }
 
 fn read_libsvm(section: &Section<'_>, loss: Option<Loss>) -> Result<Dataset, FileError> {

@@ -186,8 +186,12 @@ impl Own {
             let old = before.curvature(&mean.others, size);
             if now.0 != Source::Told {
                 let sd = 2.0 * ((before.noise + stated) * along(&self.noise.variance(), &way)).sqrt();
-                now = fitted(&old, &way, &before.gradient, &gradient, sd)
-                    .unwrap_or((before.source, before.hessian.clone()));
+                // Who told a Hessian once is believed to bend like that, as far as later answers say nothing else.
+                now = match fitted(&old, &way, &before.gradient, &gradient, sd) {
+                    Some(hessian) if before.source == Source::Told => (Source::Told, hessian),
+                    Some(hessian) => (Source::Fitted, hessian),
+                    None => (before.source, before.hessian.clone()),
+                };
             }
             let new = match now.0 {
                 Source::Others => old.clone(),
@@ -224,7 +228,10 @@ impl Own {
 
     /// What all quadratics say together: Eq. (48) to (52). None where numbers are past what can be held, or nobody curves.
     pub fn fit(&mut self, sizes: &[f64], square_sizes: f64, users: usize) {
-        self.mean = self.fitted(sizes, square_sizes, users);
+        // Whoever told a Hessian may have left: what they said of the others' curvature still holds.
+        if self.asked().any(|(_, quadratic)| quadratic.source == Source::Told) {
+            self.mean = self.fitted(sizes, square_sizes, users);
+        }
     }
 
     fn fitted(&self, sizes: &[f64], square_sizes: f64, users: usize) -> Option<Mean> {
@@ -341,7 +348,7 @@ impl Quadratic {
 
 /// The curvature of a user who tells none, from two of its answers by BFGS, Eq. (46); none where noise, of that standard
 /// deviation along the way, may explain the change.
-fn fitted(old: &Square, way: &[f64], before: &[f64], now: &[f64], noise: f64) -> Option<(Source, Square)> {
+fn fitted(old: &Square, way: &[f64], before: &[f64], now: &[f64], noise: f64) -> Option<Square> {
     let change: Vec<f64> = now.iter().zip(before).map(|(now, before)| now - before).collect();
     let image = old.times_vector(way);
     let (found, expected) = (kernel::dot(way, &change), kernel::dot(way, &image));
@@ -351,7 +358,7 @@ fn fitted(old: &Square, way: &[f64], before: &[f64], now: &[f64], noise: f64) ->
     let mut hessian = old.clone();
     hessian.add_outer(-1.0 / expected, &image, &image);
     hessian.add_outer(1.0 / found, &change, &change);
-    Some((Source::Fitted, hessian))
+    Some(hessian)
 }
 
 /// `wᵀ S w` for a diagonal `S`.

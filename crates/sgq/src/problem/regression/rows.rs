@@ -48,6 +48,34 @@ impl Rows {
         }
     }
 
+    /// The rows with these numbers, in that order.
+    ///
+    /// # Panics
+    ///
+    /// Like indexing a slice, for a row that does not exist.
+    pub fn in_order(&self, order: &[usize]) -> Self {
+        match self {
+            Self::Dense { dim, values } => {
+                let rows = order.iter().flat_map(|row| &values[row * dim..][..*dim]);
+                Self::Dense { dim: *dim, values: rows.copied().collect() }
+            }
+            Self::Sparse { dim, starts, columns, values } => {
+                let picked = || order.iter().map(|row| starts[*row]..starts[row + 1]);
+                let mut new_starts = vec![0];
+                new_starts.extend(picked().scan(0, |end, row| {
+                    *end += row.len();
+                    Some(*end)
+                }));
+                Self::Sparse {
+                    dim: *dim,
+                    starts: new_starts,
+                    columns: picked().flat_map(|row| &columns[row]).copied().collect(),
+                    values: picked().flat_map(|row| &values[row]).copied().collect(),
+                }
+            }
+        }
+    }
+
     /// What is wrong with the shape or the numbers, if anything.
     pub(crate) fn objection(&self) -> Option<String> {
         let numbers = match self {

@@ -275,7 +275,6 @@ fn gradients_with_noise_of_which_a_third_have_no_hessian() {
 
 /// A user that told a Hessian counts as one with a Hessian from then on, also where a later answer has none.
 #[test]
-#[ignore = "the session does not count a Hessian as told once a later answer of its user was fitted"]
 fn a_user_tells_hessians_with_some_answers() {
     let mut some = cases(4, |_, _| Silent::Answers);
     some.extend(cases(4, |_, _| Silent::Later));
