@@ -36,7 +36,7 @@ fn mean_gaps(
     let mut mean = CurveMean::default();
     for trial in first..first + trials {
         let (mut session, problem) = experiment.open_renumbered(problem, method, trial).unwrap();
-        let curve = gap_curve(&mut session, &*problem, experiment.budget, |_| Ok(())).unwrap();
+        let curve = gap_curve(&mut session, &*problem.problem, experiment.budget, |_| Ok(())).unwrap();
         mean.add(&curve.gaps.iter().map(|gap| gap / curve.gaps[0]).collect::<Vec<f64>>());
     }
     mean.mean().to_vec()
