@@ -38,7 +38,7 @@ fn what_is_spent_is_reported() {
     let curves = read_text(folder.join("curves.csv"));
     assert_eq!(curves.lines().next(), Some("problem,method,queries,gap_mean,gap_sem,time_mean,cost_mean,numbers_mean"));
     // Gradient, loss, Hessian and variance of one parameter: four numbers each.
-    let ciag = curves.lines().filter(|line| line.starts_with("p,ciag,60,")).next_back().unwrap();
+    let ciag = curves.lines().find(|line| line.starts_with("p,ciag,60,")).unwrap();
     assert!(ciag.ends_with(",240.0"), "{ciag}");
     let targets = read_text(folder.join("targets.csv"));
     assert_eq!(targets.lines().next(), Some("problem,method,target,queries,time,cost,numbers"));
