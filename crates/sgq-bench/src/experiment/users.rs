@@ -148,7 +148,8 @@ mod tests {
         assert_eq!(found.users, Some(expected));
         assert_eq!(found.methods[0].answers, Detail::Loss);
         assert!(found.methods[0].is_oracle() && found.measures_spending());
-        let hessians = experiment(all, "slowness = [1, 4]", "answers = \"hessian\"").unwrap();
+        let hessians =
+            experiment(&all.replace("spread = 0.5\n", ""), "slowness = [1, 4]", "answers = \"hessian\"").unwrap();
         assert_eq!(hessians.methods[0].answers, Detail::Hessian);
         assert!(!hessians.methods[0].is_oracle() && hessians.methods[0].sees_more().is_none());
         assert_eq!(hessians.problems[0].slowness.as_deref(), Some(&[1.0, 4.0][..]));
@@ -185,10 +186,10 @@ mod tests {
             ("[users]\nnoise = { part = \"x\" }", "", "", 3, "`part` of `noise` of [users]: expected a number"),
             ("[users]\nnoise = -1", "", "", 3, "noise part is -1: it must be finite and not negative"),
             ("[users]\nanswers = \"hesian\"", "", "", 3, "cannot be \"hesian\"; did you mean \"hessian\"?"),
-            ("", "", "answers = \"all\"", 12, "`answers` of method number 1: an answer cannot be \"all\"; there are"),
+            ("", "", "answers = \"all\"", 13, "`answers` of method number 1: an answer cannot be \"all\"; there are"),
             ("", "slowness = [1, 2]", "", 9, "`slowness` of problem \"p\": users take no time without [users]"),
             ("[users]", "slowness = [1]", "", 9, "1 numbers of slowness were given for 2 users: give one for each"),
-            ("", "", "users = { failure = 2 }", 12, "`failure` of `users` of method number 1: failure is 2"),
+            ("", "", "users = { failure = 2 }", 13, "`failure` of `users` of method number 1: failure is 2"),
             ("[users]\nspread = 1", "slowness = [1, 1]", "", 10, "either `spread` in [users] or `slowness`"),
         ] {
             let error = experiment(users, problem, method).err().unwrap_or_default();

@@ -19,7 +19,7 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "x.toml:16: `inner_steps` of method \"A\": inner_steps is 0: it must be finite and at least 1",
         ),
         ("= 0.015", "= -0.015", "x.toml:4: `step_size`: the step size is -0.015: it must be positive and finite"),
-        ("= 0.015", "= \"theorem\"", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        ("= 0.015", "= \"theorem\"", "x.toml:4: `step_size`: expected a number, \"auto\", \"theory\""),
         (
             "= 0.015",
             "= { initial = 0.1, rte = 1 }",
@@ -40,9 +40,17 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "= { initial = 0.1, rate = 1, root = 2 }",
             "x.toml:4: `root` of `step_size`: expected true or false",
         ),
-        ("= 0.015", "= { initial = 0.1, root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
-        ("= 0.015", "= { size = 0.1 }", "x.toml:4: `step_size`: expected a number, \"theory\""),
-        ("= 0.015", "= { initial = 0.1, rate = 1, fall = 1 }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        (
+            "= 0.015",
+            "= { initial = 0.1, root = true }",
+            "x.toml:4: `step_size`: expected a number, \"auto\", \"theory\"",
+        ),
+        ("= 0.015", "= { size = 0.1 }", "x.toml:4: `step_size`: expected a number, \"auto\", \"theory\""),
+        (
+            "= 0.015",
+            "= { initial = 0.1, rate = 1, fall = 1 }",
+            "x.toml:4: `step_size`: expected a number, \"auto\", \"theory\"",
+        ),
         (
             "= 0.015",
             "= { size = 0.1, warm_up = 3, fall = -1 }",
@@ -58,7 +66,11 @@ fn a_file_with_a_mistake_is_refused_by_file_line_and_key() {
             "= { size = 0.1, warm_up = 2.5 }",
             "x.toml:4: `warm_up` of `step_size`: expected a whole number of steps",
         ),
-        ("= 0.015", "= { pieces = [[0, 0.1]], root = true }", "x.toml:4: `step_size`: expected a number, \"theory\""),
+        (
+            "= 0.015",
+            "= { pieces = [[0, 0.1]], root = true }",
+            "x.toml:4: `step_size`: expected a number, \"auto\", \"theory\"",
+        ),
         ("p = 0.3", "open = 0", "x.toml:16: `open` of method \"A\": 0 is not between 1 and 1000000"),
         (
             "method = \"sgq\"\np = 0.3",

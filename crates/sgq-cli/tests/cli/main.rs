@@ -14,6 +14,7 @@ mod overwriting;
 mod random;
 mod reproduce;
 mod terminal;
+mod users;
 
 use std::{
     fs,
