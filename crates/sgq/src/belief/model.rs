@@ -383,13 +383,14 @@ impl Model {
                     self.alignment.learn(secant, &expected, &shared, secants_kept(users));
                     secant.without(self.alignment.strength(point.len(), most), &expected)
                 });
-                plan.take(&Change { user, size, before, now, news: news.as_ref(), users });
+                plan.take(&Change { user, size, before, now, news: news.as_ref(), users, follows: self.after_move });
             }
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => {
                 let mut plan = Plan::new(users, point.len(), self.scale.mean);
                 for (user, now) in self.answers.iter() {
-                    plan.take(&Change { user, size: self.sizes[user], before: None, now, news: now.news(), users });
+                    let (size, news) = (self.sizes[user], now.news());
+                    plan.take(&Change { user, size, before: None, now, news, users, follows: false });
                 }
                 self.plan = Some(plan);
             }
@@ -442,6 +443,8 @@ pub(crate) struct Change<'a> {
     /// model before).
     news: Option<&'a Secant>,
     users: usize,
+    /// Whether it was asked for after a move.
+    follows: bool,
 }
 
 /// What is kept of all secants where a new one comes: § 3.
