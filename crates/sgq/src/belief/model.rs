@@ -71,6 +71,9 @@ pub struct Model {
     answers_come_late: bool,
     /// Whether the last answer was asked for after a move by the model.
     after_move: bool,
+    /// How many moves the model has made since the last answer was asked for.
+    #[serde(skip)]
+    moves_since: usize,
     /// Whether steps with a proof are taken in place of the model's.
     proven_steps: bool,
     /// Whether the last answer points uphill along the way from the anchor.
@@ -199,9 +202,10 @@ impl Belief for Model {
             return;
         }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
-        let anchor = self.anchor_at(point);
+        let (anchor, moves_since) = self.move_to(point);
         let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
         (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
+        self.moves_since = moves_since;
         let length = kernel::norm(gradient) / self.sizes[user];
         self.verdict = match self.proven_steps {
             true => self.outliers.believe(),
@@ -348,12 +352,17 @@ impl Model {
         self.after_move
     }
 
-    /// What the move to a point set out from; empty for the start.
-    fn anchor_at(&self, point: &[f64]) -> &[f64] {
-        match self.moves.iter().rev().find(|(to, _)| to == point) {
-            Some((_, anchor)) => anchor,
-            None if point == self.start => &[],
-            None => &self.anchor,
+    /// How many moves the model has made since the last answer was asked for, of those remembered: none with one question out.
+    pub(crate) fn moves_since(&self) -> usize {
+        self.moves_since
+    }
+
+    /// What the move to a point set out from, empty for the start; and how many moves followed.
+    fn move_to(&self, point: &[f64]) -> (&[f64], usize) {
+        match self.moves.iter().rev().enumerate().find(|(_, (to, _))| to == point) {
+            Some((since, (_, anchor))) => (anchor, since),
+            None if point == self.start => (&[], self.moves.len()),
+            None => (&self.anchor, 0),
         }
     }
 
@@ -423,7 +432,7 @@ impl Model {
                     self.alignment.learn(secant, &expected, &shared, secants_kept(users));
                     secant.without(self.alignment.strength(point.len(), most), &expected)
                 });
-                plan.take(&Change { user, size, before, now, news: news.as_ref(), users });
+                plan.take(&Change { user, size, before, now, news: news.as_ref(), users, follows: self.after_move });
             }
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => self.begin_plan(),
@@ -436,7 +445,8 @@ impl Model {
         let users = self.users();
         let mut plan = Plan::new(users, self.start.len(), self.scale.mean);
         for (user, now) in self.answers.iter() {
-            plan.take(&Change { user, size: self.sizes[user], before: None, now, news: now.news(), users });
+            let (size, news) = (self.sizes[user], now.news());
+            plan.take(&Change { user, size, before: None, now, news, users, follows: false });
         }
         self.plan = Some(plan);
     }
@@ -490,6 +500,8 @@ pub(crate) struct Change<'a> {
     /// model before).
     news: Option<&'a Secant>,
     users: usize,
+    /// Whether it was asked for after a move.
+    follows: bool,
 }
 
 /// What is kept of all secants where a new one comes: § 3.

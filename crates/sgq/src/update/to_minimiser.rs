@@ -38,9 +38,11 @@ impl ToMinimiser {
     /// Learns from an answer that is believed how far the model may be trusted: Eq. (32) and (33).
     fn learn(&mut self, belief: &Model, user: usize, point: &[f64]) {
         if belief.is_after_move() {
+            // Answers that were out together have seen the same caution: all of them count as much as one that was out alone.
+            let factor = |alone: f64| alone.powf(1.0 / (1 + belief.moves_since()) as f64);
             self.caution = match belief.is_uphill() {
-                true => self.caution.max((FRUGAL.caution_uphill * self.caution).min(1.0)),
-                false => (FRUGAL.caution_downhill * self.caution).max(FRUGAL.least_caution),
+                true => self.caution.max((factor(FRUGAL.caution_uphill) * self.caution).min(1.0)),
+                false => (factor(FRUGAL.caution_downhill) * self.caution).max(FRUGAL.least_caution),
             };
         }
         self.reach.grow(|| kernel::distance(point, belief.anchor()));
@@ -55,8 +57,8 @@ impl ToMinimiser {
         }
     }
 
-    /// To the model's minimiser, as far as it may go; returns what the model must know of it.
-    fn go(&mut self, belief: &Model, point: &mut [f64]) -> Move {
+    /// To the model's minimiser, as far as it may go after an answer at `asked`; returns what the model must know of it.
+    fn go(&mut self, belief: &Model, asked: &[f64], point: &mut [f64]) -> Move {
         let Some((estimate, plan)) = belief.believed() else {
             probe(belief, point);
             return Move::Nowhere;
@@ -69,9 +71,14 @@ impl ToMinimiser {
         // Further out only where it still goes downhill.
         let growth = if belief.is_uphill() { 1.0 } else { FRUGAL.widening };
         let here = kernel::distance(point, &target.anchor);
+        let wider = match belief.is_after_move() {
+            // Not further than what was answered bears out, where the last moves were not heard of yet.
+            true => here.max(growth * kernel::distance(asked, &target.anchor)),
+            false => growth * here,
+        };
         // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.
         let slope = kernel::norm(&estimate.gradient).min(self.largest_first);
-        let widest = (growth * here).max(slope / belief.scale().mean);
+        let widest = wider.max(slope / belief.scale().mean);
         let unit = (!belief.scale().known).then(|| belief.unit());
         let is_first = belief.anchor().is_empty();
         self.reach.limit(&mut target.minimiser, &target.anchor, widest, is_first, unit);
@@ -138,7 +145,7 @@ impl Update<Model> for ToMinimiser {
         let known = step.smoothness.filter(|_| belief.scale().known);
         self.safeguard.watch(belief, known.map(Smoothness::each), step.reply.point);
         let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
-            (false, ..) => self.go(belief, point),
+            (false, ..) => self.go(belief, step.reply.point, point),
             // SAGA's steps, from the answer after the one that showed the failure on.
             (true, true, Some(kept)) => {
                 let size = 1.0 / (FRUGAL.saga_step * belief.scale().largest.max(f64::MIN_POSITIVE));

@@ -1,5 +1,7 @@
 //! Frugal where it is not compared step by step: unknown smoothness, many parameters, failures of the model, and odd users.
 
+use std::collections::VecDeque;
+
 use sgq::{
     Method, Oracle as _, Problem, Random, Session, Settings, Sight,
     belief::Model,
@@ -219,6 +221,24 @@ fn answers_set_aside_are_paid_for_and_asked_again() {
         assert!(gap < 1e-12, "{gap:e} with seed {seed}");
     }
     assert!(set_aside >= 5, "{set_aside}");
+}
+
+/// Downhill for ever, with several questions out: a move goes at most twice as far as where somebody has answered (or a
+/// gradient's length over `L`, from there), however many answers come.
+#[test]
+fn moves_do_not_run_ahead_of_the_answers() {
+    let mut session = open(Settings::new(vec![0.0], 20).smoothness(vec![1.0; 20]).open(4));
+    let (mut out, mut farthest) = (VecDeque::new(), 0f64);
+    for _ in 0..60 {
+        out.extend(session.ask_many(4).unwrap());
+        let (query, before) = (out.pop_front().unwrap(), session.point()[0]);
+        session.tell(query.ticket, &[-1.0]).unwrap();
+        farthest = farthest.max(query.point[0]);
+        let most = before.max(2.0 * farthest).max(farthest + 1.0);
+        // Nobody has answered at a move yet: then it goes by what is expected.
+        assert!(farthest == 0.0 || session.point()[0] <= most + 1e-12, "{:?} and not {most}", session.point());
+    }
+    assert!(farthest > 10.0, "{farthest}");
 }
 
 /// An answer that is set aside leads back half of the way to the start, and further where it is very long.

@@ -32,7 +32,7 @@ impl LowRank {
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { user, size, now, users, .. } = *change;
+        let Change { user, size, now, users, follows, .. } = *change;
         self.outside.take(change);
         let way: Vec<f64> = now.point.iter().zip(&self.outside.sums.start).map(|(x, start)| x - start).collect();
         self.extend(&now.gradient);
@@ -52,7 +52,8 @@ impl LowRank {
         };
         let news = change.news.map(|secant| self.inside_of(secant));
         let now = Answer { point, gradient, secant, ..*now };
-        self.inside.take(&Change { user, size, before: before.as_deref(), now: &now, news: news.as_ref(), users });
+        let (before, news) = (before.as_deref(), news.as_ref());
+        self.inside.take(&Change { user, size, before, now: &now, news, users, follows });
         self.held[user] = Some(Box::new(now));
     }
 

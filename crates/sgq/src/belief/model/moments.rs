@@ -150,7 +150,9 @@ impl<M: Moment> Sums<M> {
             }
             None => {
                 self.weight += size;
-                self.feedback.total.add(1.0, &self.feedback.last);
+                if change.follows {
+                    self.feedback.total.add(1.0, &self.feedback.last);
+                }
                 self.feedback.count += 1.0;
             }
         }
