@@ -7,6 +7,8 @@
 
 #[doc = include_str!("../README.md")]
 struct Readme;
+#[doc = include_str!("answers.md")]
+struct Answers;
 #[doc = include_str!("data.md")]
 struct Data;
 #[doc = include_str!("methods.md")]
