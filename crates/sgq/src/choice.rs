@@ -59,6 +59,11 @@ pub trait Choice<B: Belief>: Part {
         None
     }
 
+    /// Whether users may leave and join: not where it counts on an answer of each.
+    fn lets_users_go(&self) -> bool {
+        true
+    }
+
     /// Picks the user to ask.
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError>;
 

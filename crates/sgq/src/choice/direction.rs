@@ -94,6 +94,11 @@ impl<B: Belief> Choice<B> for Balanced {
         Ok(())
     }
 
+    /// An epoch ends when everybody has answered.
+    fn lets_users_go(&self) -> bool {
+        false
+    }
+
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         if !self.shuffled {
             random.shuffle(&mut self.order);
@@ -105,7 +110,8 @@ impl<B: Belief> Choice<B> for Balanced {
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
-        if reply.purpose != Purpose::Step {
+        // A late answer may be a user's second one in this epoch.
+        if reply.purpose != Purpose::Step || self.answered[reply.user] {
             return;
         }
         let dim = reply.gradient.len();
@@ -119,7 +125,8 @@ impl<B: Belief> Choice<B> for Balanced {
         kernel::add_scaled(&mut self.signed_sum, sign, &centered);
         if sign > 0.0 { &mut self.plus } else { &mut self.minus }.push(reply.user);
         kernel::add_scaled(&mut self.sum, 1.0, reply.gradient);
-        self.answers += usize::from(!std::mem::replace(&mut self.answered[reply.user], true));
+        self.answered[reply.user] = true;
+        self.answers += 1;
         if self.answers == self.order.len() {
             self.order.clear();
             self.order.append(&mut self.plus);

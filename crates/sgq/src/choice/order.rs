@@ -86,6 +86,10 @@ impl<B: Belief> Choice<B> for Sequence {
         }
     }
 
+    fn lets_users_go(&self) -> bool {
+        false
+    }
+
     fn choose(&mut self, scene: &Scene<'_, B>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
         let user = *self.users.get(self.next).ok_or(ChoiceError::SequenceEnded { length: self.users.len() })?;
         if !scene.is_free(user) {

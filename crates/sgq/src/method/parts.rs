@@ -134,7 +134,7 @@ impl<B: Belief + Clone> Parts for Triple<B> {
     }
 
     fn leave(&mut self, user: usize) -> bool {
-        self.update.lets_users_go() && self.belief.leave(user)
+        self.update.lets_users_go() && self.choice.lets_users_go() && self.belief.leave(user)
     }
 
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {

@@ -59,7 +59,7 @@ fn the_objective_is_that_of_those_who_are_there() {
 
 #[test]
 fn nobody_leaves_where_the_method_or_reason_forbids_it() {
-    for method in [method::svrg(None), method::gd(), method::diag(), method::iqn()] {
+    for method in [method::svrg(None), method::gd(), method::diag(), method::iqn(), method::grab()] {
         let name = method.name().to_owned();
         let mut session = Session::new(method, settings()).unwrap();
         assert_eq!(session.leave(1), Err(MemberError::Method { method: name.clone() }));

@@ -299,9 +299,7 @@ fn every_method_takes_part() {
                 }
                 session => session.unwrap(),
             };
-            // GraB has one answer of each user in a round, and a late one is a second.
-            let late = everything().late.filter(|_| entry.name != "grab");
-            let mut clock = Clock::new(Behaviour { late, ..everything() }, 5, 4).unwrap();
+            let mut clock = Clock::new(everything(), 5, 4).unwrap();
             let stop = drive_by(&mut session, &problem, &mut clock, &mut Log::default()).unwrap();
             assert!(session.queries() >= 40 || matches!(stop, Some(StopReason::Diverged { .. })), "{}", entry.name);
         }
