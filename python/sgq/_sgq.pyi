@@ -243,6 +243,18 @@ class Session:
         """
         A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
         """
+    def has_left(self, /, user: SupportsIndex) -> bool:
+        """
+        Whether a user has left.
+        """
+    def join(self, /, user: SupportsIndex) -> None:
+        """
+        Says that a user who had left is one again, of whom nothing is known yet.
+        """
+    def leave(self, /, user: SupportsIndex) -> None:
+        """
+        Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
+        """
     def load_state_dict(self, /, state: State) -> None:
         """
         Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the

@@ -7,7 +7,7 @@ use pyo3::{
 use sgq::{
     ChoiceError, SettingsError, TellError,
     drive::DriveError,
-    session::{EarlierError, RestoreError},
+    session::{EarlierError, MemberError, RestoreError},
     storage::StorageError,
 };
 
@@ -25,6 +25,10 @@ pub fn tell(error: TellError) -> PyErr {
 
 pub fn choice(error: ChoiceError) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
+}
+
+pub fn member(error: MemberError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 pub fn restore(error: RestoreError) -> PyErr {

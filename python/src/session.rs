@@ -296,6 +296,21 @@ impl Session {
         self.inner.back(user).map_err(errors::choice)
     }
 
+    /// Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
+    fn leave(&mut self, user: usize) -> PyResult<()> {
+        self.inner.leave(user).map_err(errors::member)
+    }
+
+    /// Says that a user who had left is one again, of whom nothing is known yet.
+    fn join(&mut self, user: usize) -> PyResult<()> {
+        self.inner.join(user).map_err(errors::member)
+    }
+
+    /// Whether a user has left.
+    fn has_left(&self, user: usize) -> bool {
+        self.inner.has_left(user)
+    }
+
     /// Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
     #[pyo3(signature = (budget = None, *, cost = None, numbers = None))]
     fn extend(&mut self, budget: Option<u64>, cost: Option<f64>, numbers: Option<u64>) -> PyResult<()> {

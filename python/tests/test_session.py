@@ -309,3 +309,35 @@ def test_users_fail_go_and_come_back():
         several(open=0)
     with pytest.raises(ValueError, match="one question"):
         sgq.Session("katyusha", x0=[5.0], users=6, smoothness=1.0, open=2)
+
+
+def test_users_leave_and_join():
+    session = sgq.Session("frugal", x0=[0.0], users=3, smoothness=2.0)
+
+    def ask(times):
+        for _ in range(times):
+            query = session.ask()
+            session.tell(query, 2.0 * (query.point - [0.0, 4.0, 90.0][query.user]))
+
+    ask(9)
+    session.leave(2)
+    assert session.has_left(2)
+    ask(30)
+    assert session.point[0] == pytest.approx(2.0, abs=1e-6)
+    session.join(2)
+    ask(30)
+    assert session.point[0] == pytest.approx(94.0 / 3.0, abs=1e-6)
+    with pytest.raises(ValueError, match="there are only 3"):
+        session.leave(3)
+    with pytest.raises(ValueError, match="cannot let anybody go"):
+        sgq.Session("svrg", x0=[0.0], users=3, smoothness=2.0).leave(0)
+
+
+def test_frugal_takes_hessians():
+    scales, centers = [1.0, 3.0], [0.0, 4.0]
+
+    def user(i):
+        return lambda x: ((x - centers[i]) @ (x - centers[i]) * scales[i], 2 * scales[i] * (x - centers[i]), [[2 * scales[i]]])
+
+    result = sgq.minimize([user(0), user(1)], [7.0], budget=6)
+    assert result.x[0] == pytest.approx(3.0, abs=1e-9)

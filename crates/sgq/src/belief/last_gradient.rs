@@ -110,6 +110,11 @@ impl LastGradient {
         self.norms.len()
     }
 
+    /// Who is no longer a user.
+    pub(crate) fn left(&self) -> impl Iterator<Item = usize> {
+        self.left.iter().copied()
+    }
+
     /// How many users the mean `ḡ` is over: all of them, or the users asked so far where the table is lazy.
     pub fn users_in_mean(&self) -> usize {
         let users = self.norms.len() - self.left.len();

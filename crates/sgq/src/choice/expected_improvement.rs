@@ -109,6 +109,8 @@ pub struct SurrogateEi {
     explore: f64,
     bonus_weight: f64,
     sharp: bool,
+    /// Whether scores are for each unit of what a query costs.
+    cost_aware: bool,
     search: Search,
     #[serde(skip)]
     rows_read: usize,
@@ -132,7 +134,16 @@ impl SurrogateEi {
     /// Explores with probability `explore` (the paper's `p`).
     pub fn new(explore: f64) -> Self {
         let (lazy, room) = (Box::default(), Room::default());
-        Self { explore, bonus_weight: 1.0, sharp: false, search: Search::Auto, rows_read: 0, lazy, room }
+        Self {
+            explore,
+            bonus_weight: 1.0,
+            sharp: false,
+            cost_aware: false,
+            search: Search::Auto,
+            rows_read: 0,
+            lazy,
+            room,
+        }
     }
 
     /// Weighs Lemma 2's bonus `r_i` by `weight`; the paper, and the default, has 1.
@@ -144,6 +155,13 @@ impl SurrogateEi {
     /// Uses f's own smoothness, where it is known, in place of the mean `L_i`: also valid, and sharper.
     pub fn sharp(mut self, sharp: bool) -> Self {
         self.sharp = sharp;
+        self
+    }
+
+    /// Weighs what queries cost: the largest score for each unit of cost. Where no score is positive, the one that is closest to
+    /// zero, times the cost.
+    pub fn cost_aware(mut self, cost_aware: bool) -> Self {
+        self.cost_aware = cost_aware;
         self
     }
 
@@ -224,19 +242,21 @@ impl SurrogateEi {
         let Situation { belief, point, smoothness, .. } = *situation;
         self.room.errors.resize(belief.users(), 0.0);
         belief.errors(point, smoothness, &mut self.room.distances, &mut self.room.errors);
-        kernel::sum(&self.room.errors) / belief.users() as f64
+        belief.left().for_each(|user| self.room.errors[user] = 0.0);
+        kernel::sum(&self.room.errors) / belief.users_in_mean() as f64
     }
 }
 
 impl Choice<LastGradient> for SurrogateEi {
     fn settings(&mut self) -> Vec<Setting<'_>> {
-        let Self { explore, bonus_weight, sharp, .. } = self;
+        let Self { explore, bonus_weight, sharp, cost_aware, .. } = self;
         let p = "probability of asking a user at random instead, in [0, 1]";
         let bonus = "weight of the bonus, not negative; the paper has 1";
         vec![
             Setting::number("p", explore, Range::closed(0.0, 1.0), p),
             Setting::number("bonus", bonus_weight, Range::closed(0.0, f64::INFINITY), bonus),
             Setting::switch("sharp", sharp, SHARP),
+            Setting::switch("cost_aware", cost_aware, "true: scores for each unit of what a query costs"),
         ]
     }
 
@@ -250,7 +270,7 @@ impl Choice<LastGradient> for SurrogateEi {
     }
 
     fn theorem(&self) -> Option<Theorem> {
-        (self.bonus_weight == 1.0).then_some(Theorem::Two { explore: self.explore })
+        (self.bonus_weight == 1.0 && !self.cost_aware).then_some(Theorem::Two { explore: self.explore })
     }
 
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
@@ -311,14 +331,19 @@ impl SurrogateEi {
                 mean_norm: kernel::norm(belief.mean()),
             },
         };
-        if !scene.all_free() {
-            // The search by bounds is for one question at a time.
+        if !scene.all_free() || self.cost_aware {
+            // The search by bounds is for one question at a time, and for scores as they are.
             *self.lazy = Lazy::default();
             let user = match explored {
                 true => scene.any_free(random)?,
                 false => {
                     self.scan(&situation)?;
-                    scene.best_free(self.room.scores.iter().copied())?
+                    let for_each_unit = |(user, score): (usize, &f64)| match (self.cost_aware, scene.cost(user)) {
+                        (true, cost) if *score > 0.0 => score / cost,
+                        (true, cost) => score * cost,
+                        (false, _) => *score,
+                    };
+                    scene.best_free(self.room.scores.iter().enumerate().map(for_each_unit))?
                 }
             };
             return Ok(Chosen { explored: Some(explored), ..Chosen::user(user) });

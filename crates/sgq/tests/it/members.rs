@@ -212,6 +212,27 @@ fn a_budget_in_numbers_is_kept() {
     assert!(session.ask().unwrap().is_some());
 }
 
+/// SGQ's score for each unit of cost: of users who are alike but for their costs, the cheap ones are asked.
+#[test]
+fn scores_may_be_for_each_unit_of_cost() {
+    let ask = |cost_aware: bool| {
+        let choice = SurrogateEi::new(0.0).cost_aware(cost_aware);
+        let method = Method::new("by cost", LastGradient::new(), choice, Saga);
+        let settings =
+            Settings::new(vec![3.0], 4).smoothness(vec![2.0; 4]).step_size(0.1).costs(vec![5.0, 1.0, 5.0, 5.0]);
+        let mut session = Session::new(method, settings).unwrap();
+        let asked: Vec<usize> = (0..40)
+            .map(|_| {
+                let query = session.ask().unwrap().unwrap();
+                session.tell(query.ticket, &[2.0 * query.point[0]]).unwrap();
+                query.user
+            })
+            .collect();
+        asked[4..].iter().filter(|user| **user == 1).count()
+    };
+    assert!(ask(true) > 2 * ask(false), "{} and {}", ask(true), ask(false));
+}
+
 /// What an answer says it cost takes the place of what was expected.
 #[test]
 fn answers_may_say_what_they_cost() {
