@@ -132,6 +132,26 @@ pub(crate) struct Constants {
     pub reask_error_after: usize,
     /// Curvature is fitted to two answers where there is at least this part of what was expected.
     pub least_fitted: f64,
+
+    // § 13: noise.
+    /// A change counts as more than noise where it is so many times as long as the noise's standard deviation.
+    pub clear_sd: f64,
+    /// Contradictions between answers are taken for noise where they are more than this part of the answers: rounding is less.
+    pub least_noise: f64,
+    /// One contradiction counts at most so many times as much as the mean of those before it.
+    pub noise_growth: f64,
+    /// The first secant without any `L_i` may be noise where it is this far from the user's gradient (the cosine), and says that
+    /// the gradient vanishes within this part of a unit: on none of the real data sets a user without noise is like that.
+    pub doubted_cosine: f64,
+    pub doubted_radius: f64,
+    /// The part of a user's own curvature by which an answer may be off where it is carried, as a multiple of its variance: the
+    /// error of shared curvature is the same for all, and does not average out.
+    pub carried_doubt: f64,
+    /// Where users tell their Hessians, it is noise if they depart from their quadratics faster than this, as `r²`, and the
+    /// square of what the mean of two Hessians leaves is so many times that of their change. On the real data sets no user
+    /// without noise does both.
+    pub roughest: f64,
+    pub least_bent: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -190,6 +210,14 @@ pub(crate) const FRUGAL: Constants = Constants {
     reask_error_ratio: 4.0,
     reask_error_after: 4,
     least_fitted: 1e-3,
+    clear_sd: 3.0,
+    least_noise: 1e-6,
+    noise_growth: 4.0,
+    doubted_cosine: 0.75,
+    doubted_radius: 0.08,
+    carried_doubt: 4.0,
+    roughest: 100.0,
+    least_bent: 10.0,
 };
 
 /// Where all is zero, something has to be divided by.

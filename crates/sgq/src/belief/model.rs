@@ -10,6 +10,7 @@ mod dense;
 mod estimate;
 mod low_rank;
 mod moments;
+mod noise;
 mod outliers;
 mod outside;
 mod own;
@@ -30,6 +31,7 @@ pub(crate) use dense::Dense;
 pub(crate) use estimate::Estimate;
 pub(crate) use low_rank::LowRank;
 use moments::Trace;
+use noise::Noise;
 use outliers::Outliers;
 pub(crate) use outliers::Verdict;
 pub(crate) use own::{Mean, Own, Spread as UserSpread};
@@ -61,6 +63,9 @@ pub struct Model {
     own: Option<Box<Own>>,
     /// `h² d / tr C`: how fast an answer loses what it says, with the square of the way from it.
     fading: f64,
+    /// `h² d`.
+    own_curvature: f64,
+    noise: Noise,
     outliers: Outliers,
     verdict: Verdict,
     /// What the last move by the model set out from; empty before the first one.
@@ -197,7 +202,7 @@ impl Belief for Model {
         }
         if let Some(own) = &mut self.own {
             own.take(reply, self.sizes[user]);
-            self.answers.take(user, self.sizes[user], point, gradient);
+            self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
             own.fit(&self.sizes, self.square_sizes, self.answers.users());
             return;
         }
@@ -206,13 +211,20 @@ impl Belief for Model {
         let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
         (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
         self.moves_since = moves_since;
-        let length = kernel::norm(gradient) / self.sizes[user];
+        if let (None, Some(before)) = (reply.variance, self.answers.get(user))
+            && let Some(noise) = self.noise.see(before, point, gradient)
+        {
+            self.reckon_with(noise);
+        }
+        let noise = self.noise.of(reply.variance, point.len());
+        self.noise.last = noise;
+        let length = (kernel::norm(gradient) - FRUGAL.clear_sd * noise.sqrt()).max(0.0) / self.sizes[user];
         self.verdict = match self.proven_steps {
             true => self.outliers.believe(),
             false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
         };
         if !matches!(self.verdict, Verdict::SetAside { .. }) {
-            self.take(user, point, gradient);
+            self.take(user, point, gradient, noise);
             self.fit(point);
         }
     }
@@ -299,8 +311,9 @@ impl Model {
 
     /// How far off a user's last answer may be at a point, `s_i² ‖x − x_i‖²`; and when it was.
     pub fn staleness(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
-        let size = self.sizes[user];
-        self.answers.get(user).map(|answer| (size * size * kernel::distance_squared(&answer.point, point), answer.when))
+        let (size, answer) = (self.sizes[user], self.answers.get(user)?);
+        let far = kernel::distance_squared(&answer.point, point) + self.noise_as_way(answer, size);
+        Some((size * size * far, answer.when))
     }
 
     /// What a user's answer at a point would tell, as a part of what it would if that user was never asked; and when it was.
@@ -415,24 +428,27 @@ impl Model {
     }
 
     /// Takes an answer into the sums.
-    fn take(&mut self, user: usize, point: &[f64], gradient: &[f64]) {
-        let (size, users) = (self.sizes[user], self.users());
-        self.answers.take(user, size, point, gradient);
+    fn take(&mut self, user: usize, point: &[f64], gradient: &[f64], noise: f64) {
+        let (size, users, unit) = (self.sizes[user], self.users(), self.unit());
+        let kept = self.kept(user, point, gradient, noise);
+        let news = self.answers.take(user, size, (point, gradient), noise, kept);
         let before = self.answers.replaced();
         let Some(now) = self.answers.get(user) else {
             return;
         };
-        self.scale.see(now, before, self.answers.all_asked());
+        self.scale.see(now, before, news.as_ref(), unit, self.answers.all_asked());
+        let weight = news.as_ref().map_or(1.0, |news| news.told(self.own_curvature));
         let most = self.steepest();
         match &mut self.plan {
             Some(plan) => {
-                let news = now.news().zip(before).map(|(secant, before)| {
+                let news = news.as_ref().zip(before).map(|(secant, before)| {
                     let expected = alignment::expected(size, before, &self.answers, &self.sizes, &secant.direction);
                     let shared = plan.shared(&secant.direction);
-                    self.alignment.learn(secant, &expected, &shared, secants_kept(users));
+                    self.alignment.learn(secant, &expected, &shared, secants_kept(users, weight), weight);
                     secant.without(self.alignment.strength(point.len(), most), &expected)
                 });
-                plan.take(&Change { user, size, before, now, news: news.as_ref(), users, follows: self.after_move });
+                let news = news.as_ref();
+                plan.take(&Change { user, size, before, now, news, weight, users, follows: self.after_move });
             }
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => self.begin_plan(),
@@ -446,7 +462,7 @@ impl Model {
         let mut plan = Plan::new(users, self.start.len(), self.scale.mean);
         for (user, now) in self.answers.iter() {
             let (size, news) = (self.sizes[user], now.news());
-            plan.take(&Change { user, size, before: None, now, news, users, follows: false });
+            plan.take(&Change { user, size, before: None, now, news, weight: 1.0, users, follows: false });
         }
         self.plan = Some(plan);
     }
@@ -481,6 +497,7 @@ impl Model {
             let shared = |directions: &[f64]| plan.shared(directions);
             self.estimate = Some(Estimate::new(&view, spread.size, spread.own_curvature, shared));
             self.fading = spread.own_curvature / spread.size;
+            self.own_curvature = spread.own_curvature;
         }
     }
 
@@ -499,14 +516,16 @@ pub(crate) struct Change<'a> {
     /// A new secant, without what the user's own curvature along its gradient explains of it (all of it, if there was no
     /// model before).
     news: Option<&'a Secant>,
+    /// What that counts: 1 without noise.
+    weight: f64,
     users: usize,
     /// Whether it was asked for after a move.
     follows: bool,
 }
 
-/// What is kept of all secants where a new one comes: § 3.
-fn secants_kept(users: usize) -> f64 {
-    1.0 - 1.0 / (2.0 * users as f64).max(FRUGAL.secant_memory)
+/// What is kept of all secants where a new one comes that counts so much: § 3.
+fn secants_kept(users: usize, weight: f64) -> f64 {
+    1.0 - weight / (2.0 * users as f64).max(FRUGAL.secant_memory)
 }
 
 /// What a fit looks at.

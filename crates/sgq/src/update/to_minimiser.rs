@@ -60,6 +60,10 @@ impl ToMinimiser {
     /// To the model's minimiser, as far as it may go after an answer at `asked`; returns what the model must know of it.
     fn go(&mut self, belief: &Model, asked: &[f64], point: &mut [f64]) -> Move {
         let Some((estimate, plan)) = belief.believed() else {
+            if belief.lacks_curvature_of().is_some() {
+                // There is no scale, or none any more: what was learned by it is void.
+                (self.caution, self.reach) = (1.0, Reach::default());
+            }
             probe(belief, point);
             return Move::Nowhere;
         };
@@ -97,7 +101,7 @@ impl Default for ToMinimiser {
 /// way is ten times as long the next time: Eq. (41).
 fn probe(belief: &Model, point: &mut [f64]) {
     if let Some((_, answer)) = belief.lacks_curvature_of().filter(|(_, answer)| answer.norm > 0.0) {
-        let way = belief.scale().probe_length(belief.unit());
+        let way = belief.scale().probe_length(belief.unit(), answer);
         kernel::add_scaled(point, -way / answer.norm, &answer.gradient);
     }
 }

@@ -301,7 +301,7 @@ fn methods_are_shown_in_a_line() {
         (method::svrg(10), "svrg: nothing + uniform + svrg, inner_steps = 10"),
         (
             method::sgq(0.3),
-            "sgq: last-gradient + surrogate-ei + sgd, p = 0.3, bonus = 1, sharp = false, lazy = false, learned = false",
+            "sgq: last-gradient + surrogate-ei + sgd, p = 0.3, bonus = 1, sharp = false, cost_aware = false, lazy = false, learned = false",
         ),
         (method::frugal(), "frugal: model + informative + to-minimiser, learned = false"),
         (method::saga().named("mine"), "mine: last-gradient + uniform + saga, lazy = false, learned = false"),

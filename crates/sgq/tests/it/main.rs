@@ -13,6 +13,7 @@ mod lazy;
 mod linear;
 mod members;
 mod naive;
+mod noise;
 mod open;
 mod paper;
 mod practical;

@@ -399,7 +399,7 @@ fn settings_are_off_and_can_be_turned_on() {
     let mut method = Method::compose(None, "surrogate-ei", "best-step").unwrap().named("x");
     assert!(!method.has_step_size() && method.keeps_table());
     let names: Vec<_> = method.settings().iter().map(|setting| setting.name).collect();
-    assert_eq!(names, ["p", "bonus", "sharp", "lazy", "learned"]);
+    assert_eq!(names, ["p", "bonus", "sharp", "cost_aware", "lazy", "learned"]);
     let off = Method::new("x", LastGradient::new(), SurrogateEi::new(0.3), BestStep::new());
     assert_eq!(method, off);
     for name in ["lazy", "learned", "sharp"] {

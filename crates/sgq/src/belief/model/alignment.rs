@@ -29,14 +29,15 @@ impl Alignment {
         }
     }
 
-    /// Learns from a secant, of which `expected` is `Δu` and `shared` is `Bu`.
-    pub fn learn(&mut self, secant: &Secant, expected: &[f64], shared: &[f64], keep: f64) {
+    /// Learns from a secant that counts so much, of which `expected` is `Δu` and `shared` is `Bu`.
+    pub fn learn(&mut self, secant: &Secant, expected: &[f64], shared: &[f64], keep: f64, weight: f64) {
         let left = secant.change.iter().zip(shared).zip(expected);
         let seen: f64 = left.map(|((change, shared), expected)| expected * (change - shared)).sum();
-        let (seen, looked) = (keep * self.seen + seen, keep * self.looked + kernel::norm_squared(expected));
+        let (seen, looked) =
+            (keep * self.seen + weight * seen, keep * self.looked + weight * kernel::norm_squared(expected));
         // Not past what numbers can hold.
         if seen.is_finite() && looked.is_finite() {
-            *self = Self { seen, looked, count: keep * self.count + 1.0 };
+            *self = Self { seen, looked, count: keep * self.count + weight };
         }
     }
 }
@@ -77,8 +78,8 @@ mod tests {
     fn learned(changes: &[[f64; 2]]) -> Alignment {
         let mut alignment = Alignment::default();
         for change in changes {
-            let secant = Secant { direction: vec![1.0, 0.0], change: change.to_vec() };
-            alignment.learn(&secant, &[0.5, -0.5], &[1.0, 0.0], 0.9);
+            let secant = Secant { direction: vec![1.0, 0.0], change: change.to_vec(), way: 1.0, noise: 0.0 };
+            alignment.learn(&secant, &[0.5, -0.5], &[1.0, 0.0], 0.9, 1.0);
         }
         alignment
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{super::sum::CompensatedSum, secants::Secant};
+use super::{super::sum::CompensatedSum, noise::Kept, secants::Secant};
 use crate::kernel;
 
 /// The last answers of those who were asked.
@@ -37,6 +37,8 @@ pub(crate) struct Answer {
     pub secant: Option<Secant>,
     /// Whether that is news.
     pub fresh: bool,
+    /// The variance of the noise in the gradient: `v_i`, all coordinates together.
+    pub noise: f64,
 }
 
 impl Answers {
@@ -44,35 +46,56 @@ impl Answers {
         Self { held: vec![None; users], sum: CompensatedSum::new(dim), mean: vec![0.0; dim], ..Self::default() }
     }
 
-    /// Holds an answer.
-    pub fn take(&mut self, user: usize, size: f64, point: &[f64], gradient: &[f64]) {
+    /// Holds an answer with noise of that variance, or what is to be kept of it. Returns what it says of curvature.
+    pub fn take(
+        &mut self,
+        user: usize,
+        size: f64,
+        (point, gradient): (&[f64], &[f64]),
+        noise: f64,
+        kept: Option<Kept>,
+    ) -> Option<Secant> {
         self.clock += 1;
         let before = self.held[user].take();
+        let news = before.as_ref().and_then(|before| {
+            Secant::between(size, (&before.point, &before.gradient), (point, gradient), before.noise + noise)
+        });
+        let Kept { gradient, noise, secant: between } =
+            kept.unwrap_or_else(|| Kept { gradient: gradient.to_vec(), noise, secant: news.clone() });
         match &before {
-            Some(before) => self.sum.replace(&before.gradient, gradient),
+            Some(before) => self.sum.replace(&before.gradient, &gradient),
             None => {
                 self.asked.push(user);
-                self.sum.replace(&vec![0.0; gradient.len()], gradient);
+                self.sum.replace(&vec![0.0; gradient.len()], &gradient);
             }
         }
-        let between = before
-            .as_ref()
-            .and_then(|before| Secant::between(size, (&before.point, &before.gradient), (point, gradient)));
         let fresh = between.is_some();
         let secant = between.or_else(|| before.as_ref()?.secant.clone());
         self.latest = Some(user);
         self.held[user] = Some(Box::new(Answer {
             point: point.to_vec(),
-            gradient: gradient.to_vec(),
-            norm: kernel::norm(gradient),
+            norm: kernel::norm(&gradient),
+            gradient,
             when: self.clock,
             times: before.as_ref().map_or(0, |before| before.times) + 1,
             secant,
             fresh,
+            noise,
         }));
         self.replaced = before;
         self.mean_before.clone_from(&self.mean);
         self.average();
+        news
+    }
+
+    /// Takes all answers held to have noise of at least that variance, and forgets the secants that it explains.
+    pub fn doubt(&mut self, noise: f64) {
+        for answer in self.held.iter_mut().flatten() {
+            answer.noise = answer.noise.max(noise);
+            answer.secant.iter_mut().for_each(|secant| secant.noise = 2.0 * noise / (secant.way * secant.way));
+            answer.secant = answer.secant.take().filter(Secant::is_clear);
+            answer.fresh &= answer.secant.is_some();
+        }
     }
 
     /// The answer that the last one replaced, if its user had been asked before.

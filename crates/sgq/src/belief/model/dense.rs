@@ -101,6 +101,11 @@ impl Dense {
         self.fit.as_ref().zip(self.known.as_ref())
     }
 
+    /// The smallest curvature to step by.
+    pub fn flattest(&self) -> Option<f64> {
+        self.fit.as_ref()?.bends.iter().copied().reduce(f64::min)
+    }
+
     /// `R + P`, Eq. (8): what the users differ by, and what is assumed before that is seen.
     fn spread(&self, centred: &Centred<Square>) -> (Square, Square) {
         let residual = residual(&centred.gradients, &centred.mixed, &centred.points, &self.curvature);
@@ -155,7 +160,8 @@ impl Dense {
         let (residual, spread) = self.spread(centred);
         let metric = self.metric(&spread)?;
         let Metric { to, from, from_twice } = &metric;
-        let wandering = secants.residual(&self.curvature).trace_with(from_twice).max(0.0);
+        let noise = if secants.noise > 0.0 { secants.noise * from_twice.trace() / dim } else { 0.0 };
+        let wandering = (secants.residual(&self.curvature).trace_with(from_twice) - noise).max(0.0);
         let own_curvature = (wandering + self.typical * self.typical) / (dim * (secants.count + 1.0));
         let mut mixed = centred.mixed.clone();
         let pairs = weight * (weight - 1.0).max(1.0);

@@ -18,7 +18,7 @@ impl Estimate {
     /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies by `B`.
     pub fn new(view: &View<'_>, spread: f64, own_curvature: f64, shared: impl FnOnce(&[f64]) -> Vec<f64>) -> Self {
         let dim = view.point.len();
-        let (mut held, mut told, mut told_squares) = (0.0, 0.0, 0.0);
+        let (mut held, mut told, mut told_squares, mut noise) = (0.0, 0.0, 0.0, 0.0);
         let mut weights = Vec::with_capacity(view.answers.count());
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
@@ -26,6 +26,7 @@ impl Estimate {
             held += kept;
             told += size * kept;
             told_squares += size * size * kept;
+            noise += kept * kept * answer.noise;
             weights.push(kept);
         }
         let untold = (1.0 - told / view.users).max(0.0);
@@ -63,7 +64,8 @@ impl Estimate {
         for (k, gradient) in gradient.iter_mut().enumerate() {
             *gradient = (*gradient + along_changes[k] - explained[k]) / total;
         }
-        Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) }
+        let noise = noise / (view.users * view.users * spread);
+        Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) + noise }
     }
 }
 

@@ -32,7 +32,7 @@ impl LowRank {
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { user, size, now, users, follows, .. } = *change;
+        let Change { user, size, now, users, weight, follows, .. } = *change;
         self.outside.take(change);
         let way: Vec<f64> = now.point.iter().zip(&self.outside.sums.start).map(|(x, start)| x - start).collect();
         self.extend(&now.gradient);
@@ -53,14 +53,20 @@ impl LowRank {
         let news = change.news.map(|secant| self.inside_of(secant));
         let now = Answer { point, gradient, secant, ..*now };
         let (before, news) = (before.as_deref(), news.as_ref());
-        self.inside.take(&Change { user, size, before, now: &now, news, users, follows });
+        self.inside.take(&Change { user, size, before, now: &now, news, weight, users, follows });
         self.held[user] = Some(Box::new(now));
     }
 
     /// A secant in coordinates.
     fn inside_of(&self, secant: &Secant) -> Secant {
-        let Secant { direction, change } = secant;
-        Secant { direction: self.basis.coordinates(direction), change: self.basis.coordinates(change) }
+        let Secant { direction, change, way, noise } = secant;
+        let noise = noise * self.basis.rank() as f64 / direction.len() as f64;
+        Secant {
+            direction: self.basis.coordinates(direction),
+            change: self.basis.coordinates(change),
+            way: *way,
+            noise,
+        }
     }
 
     /// One more direction, if a vector has any part outside and there is room.

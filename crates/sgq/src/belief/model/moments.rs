@@ -161,8 +161,8 @@ impl<M: Moment> Sums<M> {
             self.own.add(size, secant);
         }
         if let Some(secant) = change.news {
-            self.secants.forget(secants_kept(change.users));
-            self.secants.add(1.0, secant);
+            self.secants.forget(secants_kept(change.users, change.weight));
+            self.secants.add(change.weight, secant);
         }
     }
 

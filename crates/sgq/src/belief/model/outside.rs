@@ -68,7 +68,8 @@ impl Outside {
         let residual = |bend: f64| (gradients - 2.0 * bend * mixed + bend * bend * points).max(0.0);
         let (directions, changes) = (secants.directions.0, secants.changes.0);
         let square = self.typical * self.typical;
-        let wandering = (secants.squares.0 - 2.0 * self.typical * changes + square * directions).max(0.0);
+        let wandering =
+            (secants.squares.0 - 2.0 * self.typical * changes + square * directions - secants.noise).max(0.0);
         let fed_back = residual(self.typical) * self.sums.feedback.total.0 / (weight * (weight - 1.0).max(1.0));
         let spread = |bend: f64| residual(bend) + FRUGAL.first_spread * first_squared;
         let evidence = Evidence {

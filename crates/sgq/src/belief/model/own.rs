@@ -32,6 +32,8 @@ pub(crate) struct Quadratic {
     point: Vec<f64>,
     gradient: Vec<f64>,
     source: Source,
+    /// Whether `H_i` was told with this very answer.
+    is_exact: bool,
     /// `H_i`; empty where it is that of the others.
     hessian: Square,
     /// `v_i`: the noise left in the gradient, in units of the mean stated one.
@@ -56,6 +58,20 @@ pub(crate) struct Roughness {
 }
 
 impl Roughness {
+    /// Learns from a pair of answers: how far off the second one was, squared, and what is expected for `r = 1`. With noise, a
+    /// pair counts as far as it tells more of roughness than of noise.
+    fn learn(&mut self, found: f64, expected: f64, noise: f64) {
+        if noise > 0.0 {
+            let rough = self.square() * expected;
+            let part = rough / (rough + noise);
+            self.found = (self.found + part * (found - noise)).max(FRUGAL.first_roughness);
+            self.expected += part * expected;
+        } else {
+            self.found += found;
+            self.expected += expected;
+        }
+    }
+
     pub fn square(self) -> f64 {
         self.found / self.expected
     }
@@ -66,13 +82,16 @@ impl Roughness {
 struct Noise {
     sum: Vec<f64>,
     count: f64,
+    /// Where nobody states any: the variances of a coordinate that answers showed, their sum and how many.
+    found: f64,
+    shown: f64,
 }
 
 impl Noise {
     /// Takes in what an answer states; returns that in units of the mean.
     fn take(&mut self, stated: Option<&[f64]>, dim: usize) -> f64 {
         let Some(stated) = stated else {
-            return 0.0;
+            return if self.shown > 0.0 { 1.0 } else { 0.0 };
         };
         self.sum.resize(dim, 0.0);
         let each = |k: usize| if stated.len() == 1 { stated[0] } else { stated[k] };
@@ -83,9 +102,20 @@ impl Noise {
         if mean > 0.0 { total / mean } else { 0.0 }
     }
 
+    /// Takes a variance that an answer shows of a coordinate, where nobody states any. Returns whether it is the first.
+    fn show(&mut self, variance: f64) -> bool {
+        let most = if self.shown > 0.0 { FRUGAL.noise_growth * self.found / self.shown } else { f64::MAX };
+        self.found += variance.min(most);
+        self.shown += 1.0;
+        self.shown == 1.0
+    }
+
     /// The mean variance of each coordinate; empty where there is no noise.
-    fn variance(&self) -> Vec<f64> {
-        self.sum.iter().map(|sum| sum / self.count).collect()
+    fn variance(&self, dim: usize) -> Vec<f64> {
+        match self.sum.is_empty() && self.shown > 0.0 {
+            true => vec![self.found / self.shown; dim],
+            false => self.sum.iter().map(|sum| sum / self.count).collect(),
+        }
     }
 }
 
@@ -136,8 +166,9 @@ impl Own {
                 point: answer.point.clone(),
                 gradient: answer.gradient.clone(),
                 source: Source::Others,
+                is_exact: false,
                 hessian: Square::zero(0),
-                noise: 0.0,
+                noise: if answer.noise > 0.0 { 1.0 } else { 0.0 },
             }));
         }
         let first = FRUGAL.first_roughness;
@@ -179,13 +210,14 @@ impl Own {
         let stated = self.noise.take(reply.variance, dim);
         let told = reply.hessian.map(|hessian| Square::from_lower(dim, hessian.to_vec()));
         let (mut gradient, mut noise) = (gradient.to_vec(), stated);
+        let mut is_first_noise = false;
         let mut now = (told.as_ref().map_or(Source::Others, |_| Source::Told), told.unwrap_or_else(|| Square::zero(0)));
         let before = self.held[user].take();
         if let (Some(before), Some(mean)) = (before.as_deref(), &self.mean) {
             let way: Vec<f64> = point.iter().zip(&before.point).map(|(now, then)| now - then).collect();
             let old = before.curvature(&mean.others, size);
             if now.0 != Source::Told {
-                let sd = 2.0 * ((before.noise + stated) * along(&self.noise.variance(), &way)).sqrt();
+                let sd = 2.0 * ((before.noise + stated) * along(&self.noise.variance(dim), &way)).sqrt();
                 // Who told a Hessian once is believed to bend like that, as far as later answers say nothing else.
                 now = match fitted(&old, &way, &before.gradient, &gradient, sd) {
                     Some(hessian) if before.source == Source::Told => (Source::Told, hessian),
@@ -204,8 +236,23 @@ impl Own {
                 let off: Vec<f64> = (0..dim).map(|k| gradient[k] - before.gradient[k] - image[k]).collect();
                 let noise = (before.noise + stated) * mean.noise;
                 let expected = 0.25 * (2.0 * kernel::dot(&way, &image) + kernel::dot(&way, &bent));
-                self.roughness.found += (mean.length_squared(&off) - noise).max(0.0);
-                self.roughness.expected += expected * expected;
+                let found = mean.length_squared(&off);
+                let rounding = FRUGAL.least_noise * (kernel::norm(&gradient) + kernel::norm(&before.gradient));
+                // Far off the mean of both Hessians, too, and far more than anything rough, Eq. (64): noise.
+                let mut left = off.clone();
+                kernel::add_scaled(&mut left, -0.5, &bent);
+                let unexplained = mean.length_squared(&left);
+                let is_noise = before.is_exact
+                    && reply.variance.is_none()
+                    && kernel::norm(&left) > rounding
+                    && found > FRUGAL.roughest * expected * expected
+                    && unexplained > FRUGAL.least_bent * mean.length_squared(&bent);
+                if is_noise {
+                    let units: f64 = (0..dim).map(|k| mean.length_squared(&unit(dim, k))).sum();
+                    is_first_noise = self.noise.show(unexplained / (1.0 + before.noise.max(1.0 - stated)) / units);
+                } else {
+                    self.roughness.learn(found, expected * expected, noise);
+                }
             }
             if mean.noise > 0.0 && stated > 0.0 {
                 // The answer before, carried here, and this one: each as far as it is certain.
@@ -222,7 +269,12 @@ impl Own {
             now = (before.source, before.hessian);
         }
         let (source, hessian) = now;
-        self.held[user] = Some(Box::new(Quadratic { point: point.to_vec(), gradient, source, hessian, noise }));
+        let is_exact = reply.hessian.is_some();
+        self.held[user] =
+            Some(Box::new(Quadratic { point: point.to_vec(), gradient, source, is_exact, hessian, noise }));
+        if is_first_noise {
+            self.held.iter_mut().flatten().for_each(|quadratic| quadratic.noise = 1.0);
+        }
         self.seen = point.to_vec();
     }
 
@@ -263,7 +315,7 @@ impl Own {
         let factor = factor(&mut curvature, typical)?;
         let mut way = pull;
         matrix::cholesky_solve(&factor, &mut way);
-        let variance = self.noise.variance();
+        let variance = self.noise.variance(dim);
         let spread = (asked < users).then(|| {
             let there: Vec<f64> = self.start.iter().zip(&way).map(|(start, way)| start + way).collect();
             let unsure = (square_sizes - squares).max(0.0) / (all * all) + untold * untold / count;

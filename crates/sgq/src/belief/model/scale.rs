@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::answers::Answer;
+use super::{
+    answers::{Answer, Answers},
+    secants::Secant,
+};
 use crate::{
     Smoothness,
     frugal::{FRUGAL, TINY},
@@ -23,6 +26,8 @@ pub(crate) struct Scale {
     again: Lengths,
     /// How often no curvature was seen.
     flat: i32,
+    /// Whether the first curvature seen looks like noise, and the same user is to say the same again.
+    pub doubted: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,7 +58,9 @@ impl Scale {
     }
 
     /// Takes an answer, and the one of the same user that it replaces, to learn the mean where it is not known: Eq. (3).
-    pub fn see(&mut self, now: &Answer, before: Option<&Answer>, all_asked: bool) {
+    ///
+    /// `news` is what it says of curvature, and `unit` what counts as far.
+    pub fn see(&mut self, now: &Answer, before: Option<&Answer>, news: Option<&Secant>, unit: f64, all_asked: bool) {
         if self.known {
             return;
         }
@@ -62,16 +69,27 @@ impl Scale {
             Some(first) if first.times == 1 => self.again.add(first.norm),
             Some(_) => {}
         }
-        if let (true, Some(secant)) = (now.fresh, &now.secant) {
-            let curvature = kernel::norm(&secant.change);
+        // The same answer again at the same point: there is no noise.
+        self.doubted = false;
+        if let Some(secant) = news {
+            let curvature = if secant.is_clear() { secant.curvature() } else { 0.0 };
+            self.doubted = self.mean == 0.0 && curvature > 0.0 && looks_like_noise(secant, now.norm, unit);
             let kept = if all_asked { FRUGAL.scale_kept } else { 1.0 };
-            self.steepest = (kept * self.steepest).max(curvature);
+            if curvature > 0.0 || secant.noise <= 0.0 {
+                self.steepest = (kept * self.steepest).max(curvature);
+            }
             if curvature > 0.0 {
                 self.secants += 1.0;
             } else {
                 self.flat += 1;
             }
         }
+        if !self.doubted {
+            self.margin(all_asked);
+        }
+    }
+
+    fn margin(&mut self, all_asked: bool) {
         // Those whose answers are longer are believed to have more curvature, in proportion to the root.
         let longer = (self.asked.mean() / self.again.mean().max(TINY)).sqrt().clamp(1.0, FRUGAL.scale_longer);
         let margin = if all_asked { 1.0 + (FRUGAL.scale_margin - 1.0) / self.secants } else { FRUGAL.scale_margin };
@@ -83,8 +101,36 @@ impl Scale {
         }
     }
 
-    /// How far to go to look for curvature: ten times as far each time there was none, up to a unit.
-    pub fn probe_length(&self, unit: f64) -> f64 {
-        FRUGAL.probe_length * 10f64.powi(self.flat.min(FRUGAL.probe_growths)) * unit
+    /// Learns from the secants held alone, where others turned out to be noise.
+    pub fn relearn(&mut self, answers: &Answers) {
+        if self.known {
+            return;
+        }
+        let secants = || answers.iter().filter_map(|(_, answer)| answer.secant.as_ref());
+        self.steepest = secants().map(Secant::curvature).fold(0.0, f64::max);
+        self.secants = secants().count() as f64;
+        (self.mean, self.largest, self.flat, self.doubted) = (0.0, 0.0, 0, false);
+        self.margin(answers.all_asked());
     }
+
+    /// How far to go to look for curvature: ten times as far each time there was none, up to a unit. With noise it is so far
+    /// from the first time on that a user whose gradient vanishes within a unit shows more than noise: § 13.2.
+    pub fn probe_length(&self, unit: f64, answer: &Answer) -> f64 {
+        if self.doubted {
+            return 0.0;
+        }
+        let growth = 10f64.powi(self.flat.min(FRUGAL.probe_growths));
+        if answer.noise > 0.0 {
+            let clear = FRUGAL.clear_sd * (2.0 * answer.noise).sqrt() / answer.norm;
+            return (FRUGAL.probe_length.max(clear) * growth).min(1.0) * unit;
+        }
+        FRUGAL.probe_length * growth * unit
+    }
+}
+
+/// Whether a secant down a user's own gradient, which has that length there, is neither along it nor short enough for the gradient
+/// to vanish anywhere but very near: Eq. (59).
+fn looks_like_noise(secant: &Secant, norm: f64, unit: f64) -> bool {
+    let (length, along) = (kernel::norm(&secant.change), kernel::dot(&secant.direction, &secant.change));
+    secant.noise <= 0.0 && along < FRUGAL.doubted_cosine * length && norm < FRUGAL.doubted_radius * unit * length
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::moments::{Moment, Trace};
-use crate::{kernel, matrix::Square};
+use crate::{frugal::FRUGAL, kernel, matrix::Square};
 
 /// How a user's gradient changed along a direction, for each unit of the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,16 +12,41 @@ pub(crate) struct Secant {
     pub direction: Vec<f64>,
     /// `y`, the user's size taken out.
     pub change: Vec<f64>,
+    /// The length of the way, times the user's size.
+    pub way: f64,
+    /// The variance of the change's noise: `ν`, all coordinates together.
+    pub noise: f64,
 }
 
 impl Secant {
-    /// Between two answers, of which each is a point and a gradient; none where the point is the same.
-    pub fn between(size: f64, old: (&[f64], &[f64]), new: (&[f64], &[f64])) -> Option<Self> {
+    /// Between two answers, of which each is a point and a gradient, with noise of that variance in both together; none where
+    /// the point is the same.
+    pub fn between(size: f64, old: (&[f64], &[f64]), new: (&[f64], &[f64]), noise: f64) -> Option<Self> {
         let way = kernel::distance(new.0, old.0);
         let part = |new: &[f64], old: &[f64], of: f64| new.iter().zip(old).map(|(n, o)| (n - o) / of).collect();
-        let secant = Self { direction: part(new.0, old.0, way), change: part(new.1, old.1, way * size) };
+        let (direction, change) = (part(new.0, old.0, way), part(new.1, old.1, way * size));
+        let noise = if noise > 0.0 { noise / (way * size).powi(2) } else { 0.0 };
+        let secant = Self { direction, change, way: way * size, noise };
         let fine = way > 0.0 && kernel::all_within(&secant.change, f64::MAX);
         (fine && kernel::all_within(&secant.direction, 2.0)).then_some(secant)
+    }
+
+    /// Whether the change is longer than noise explains: Eq. (60).
+    pub fn is_clear(&self) -> bool {
+        self.noise <= 0.0 || kernel::norm_squared(&self.change) > FRUGAL.clear_sd.powi(2) * self.noise
+    }
+
+    /// The length of the change without what noise adds to it.
+    pub fn curvature(&self) -> f64 {
+        match self.noise > 0.0 {
+            true => (kernel::norm_squared(&self.change) - self.noise).max(0.0).sqrt(),
+            false => kernel::norm(&self.change),
+        }
+    }
+
+    /// Which part of users' own curvature it tells, where that has the variance `h² d`: all of it without noise.
+    pub fn told(&self, own_curvature: f64) -> f64 {
+        if self.noise > 0.0 { own_curvature / (own_curvature + self.noise) } else { 1.0 }
     }
 
     /// One more parameter, which was zero in all that was seen.
@@ -55,12 +80,14 @@ pub(crate) struct SecantSums<M> {
     pub changes: M,
     pub squares: M,
     pub count: f64,
+    /// What noise adds to the trace of the squares.
+    pub noise: f64,
 }
 
 impl<M: Moment> SecantSums<M> {
     pub fn new(dim: usize) -> Self {
         let zero = || M::zero(dim);
-        Self { directions: zero(), changes: zero(), squares: zero(), count: 0.0 }
+        Self { directions: zero(), changes: zero(), squares: zero(), count: 0.0, noise: 0.0 }
     }
 
     /// Lets all that is summed count less.
@@ -69,6 +96,7 @@ impl<M: Moment> SecantSums<M> {
             sum.scale(keep);
         }
         self.count *= keep;
+        self.noise *= keep;
     }
 
     pub fn add(&mut self, weight: f64, secant: &Secant) {
@@ -76,11 +104,12 @@ impl<M: Moment> SecantSums<M> {
         self.changes.add_outer(weight, &secant.change, &secant.direction);
         self.squares.add_outer(weight, &secant.change, &secant.change);
         self.count += weight;
+        self.noise += weight * secant.noise;
     }
 
     pub fn traces(&self) -> SecantSums<Trace> {
         let [directions, changes, squares] = [&self.directions, &self.changes, &self.squares].map(M::trace).map(Trace);
-        SecantSums { directions, changes, squares, count: self.count }
+        SecantSums { directions, changes, squares, count: self.count, noise: self.noise }
     }
 }
 
@@ -106,6 +135,7 @@ impl SecantSums<Trace> {
             changes: Trace(self.changes.0 - inside.changes.0),
             squares: Trace((self.squares.0 - inside.squares.0).max(0.0)),
             count: self.count,
+            noise: self.noise - inside.noise,
         }
     }
 }

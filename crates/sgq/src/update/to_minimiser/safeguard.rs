@@ -33,7 +33,8 @@ impl Safeguard {
         let bound = belief.gradient_bound(point, smoothness);
         match self.reference {
             // What is past all numbers is not halved either.
-            Some(reference) if bound > 0.5 * reference || !bound.is_finite() => {
+            // Below what noise explains, SAGA would do no better.
+            Some(reference) if (bound > 0.5 * reference && bound > belief.noise_floor()) || !bound.is_finite() => {
                 self.failed |= self.answers >= FRUGAL.passes_to_halve * users;
             }
             _ => *self = Self { reference: Some(bound), answers: 0, failed: false },

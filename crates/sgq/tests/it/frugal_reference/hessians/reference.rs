@@ -253,8 +253,16 @@ impl Reference {
         let energy = |q: &[f64]| dot(q, &solve(&mean.curvature, q));
         if hessian.is_some() && last.gave {
             let q = minus(&minus(&told.g, &last.g), &times(&old, &p));
-            self.num += (energy(&q) - (last.noise + 1.0) * mean.sigma2).max(0.0);
-            self.den += (0.25 * form(&both, &p)).powi(2);
+            let (found, expected) = (energy(&q), (0.25 * form(&both, &p)).powi(2));
+            let noise = (last.noise + 1.0) * mean.sigma2;
+            // With noise, a pair counts as far as it tells more of roughness than of noise: docs/frugal.md 13.5.
+            let rough = self.num / self.den * expected;
+            let part = if noise > 0.0 { rough / (rough + noise) } else { 1.0 };
+            self.num += part * (found - noise);
+            if noise > 0.0 {
+                self.num = self.num.max(0.25);
+            }
+            self.den += part * expected;
         }
         if mean.sigma2 > 0.0 {
             let b = times(&if last.gave { matrix_plus(new, -1.0, &old) } else { old.clone() }, &p);
