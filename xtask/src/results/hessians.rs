@@ -266,5 +266,9 @@ fn of_out(run: &Results, add: &mut impl FnMut(String, Vec<f64>)) {
             add(format!("out.{number}.{group}.{target}"), ratios(run, |set| is_in(run, set), ratio));
         }
         add(format!("out.{number}.others.{target}"), ratios(run, |set| !run.is_counts(set), ratio));
+        for method in run.methods.iter().filter(|method| method.name != FRUGAL) {
+            let over = |set: &str| run.over(set, &format!("{FRUGAL} {out}"), &format!("{} {out}", method.name), target);
+            add(format!("out.{number}.over.{}.{target}", method.name), ratios(run, |_| true, over));
+        }
     }
 }

@@ -599,7 +599,9 @@ fn tables_of_sites_and_of_several_out() {
         | frugal 16 out | 2.83 | 2.00 (1) |
         | SAGA 4 out | 1.73 | – |",
     );
-    assert_eq!(hessians::figures("open", &open)["open.out.16.all.0.1"], "2.83");
+    let figures = hessians::figures("open", &open);
+    assert_eq!(figures["open.out.16.all.0.1"], "2.83");
+    assert_eq!(figures["open.out.4.over.SAGA.0.1"], "1.15");
     assert!(block(&sites, "open").is_err_and(|error| error.contains("frugal 4 out")));
 }
 
