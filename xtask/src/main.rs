@@ -31,6 +31,9 @@ usage: cargo xtask test     formatting, clippy, documentation, all tests and doc
        cargo xtask results  the benchmark's tables and figures in README.md and docs, from the files in docs/results
            FOLDER                 takes in a run of `sgq run experiments/grouped.toml` first
            --ablation FOLDER      takes in a run of `sgq run experiments/ablation.toml` first
+           --hessians FOLDER      takes in a run of `sgq run experiments/hessians.toml` first
+           --sites FOLDER         takes in a run of `sgq run experiments/sites.toml` first
+           --open FOLDER          takes in a run of `sgq run experiments/open.toml` first
            --random NAME=FOLDER   takes in a run of `sgq bench random` first; may be given several times
            --check                writes nothing, and fails where a page is not what docs/results says
            --list                 prints the name and the value of every figure for `<!--=NAME-->…<!--/-->`";

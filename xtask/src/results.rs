@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod figures;
 mod files;
+mod hessians;
 mod pages;
 mod random;
 #[cfg(test)]
@@ -20,17 +21,23 @@ use std::{
 };
 
 use data::Results;
-use files::{ABLATION_FILE, Files, Kept, read, write};
+use files::{FURTHER, Files, Further, Kept, read, write};
 use pages::Source;
 
 /// The pages with marked places.
-const PAGES: &[&str] =
-    &["README.md", "docs/README.md", "docs/results.md", "docs/frugal.md", "docs/fit.md", "docs/sgq-in-practice.md"];
+const PAGES: &[&str] = &[
+    "README.md",
+    "docs/README.md",
+    "docs/results.md",
+    "docs/frugal.md",
+    "docs/fit.md",
+    "docs/methods.md",
+    "docs/sgq-in-practice.md",
+];
 const KEPT: &str = "docs/results";
 const FIGURES: &str = "docs/figures";
 /// What a run must have all of.
 const BENCHMARK: &str = "experiments/grouped.toml";
-const ABLATION: &str = "experiments/ablation.toml";
 
 /// Figures of a run, and what they are called in docs/figures.
 const DRAWINGS: &[(&str, &str)] = &[
@@ -50,7 +57,7 @@ enum Task {
     /// Writes the pages from what is kept, after taking in what is named.
     Write {
         run: Option<PathBuf>,
-        ablation: Option<PathBuf>,
+        further: Vec<(&'static Further, PathBuf)>,
         random: Vec<(String, PathBuf)>,
     },
     Check,
@@ -63,7 +70,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let site = Site { root, pages: PAGES };
     match task(arguments)? {
         Task::Check => site.check(),
-        Task::Write { run, ablation, random } => site.write(run.as_deref(), ablation.as_deref(), &random),
+        Task::Write { run, further, random } => site.write(run.as_deref(), &further, &random),
         Task::List => {
             let list: Vec<String> =
                 site.list()?.into_iter().map(|(name, value)| format!("{name}\t{value}\n")).collect();
@@ -80,7 +87,8 @@ pub fn check() -> Result<(), String> {
 }
 
 fn task(arguments: &[String]) -> Result<Task, String> {
-    let (mut run, mut ablation, mut random) = (None, None, Vec::new());
+    let (mut run, mut random) = (None, Vec::new());
+    let mut further: Vec<(&Further, PathBuf)> = Vec::new();
     let mut arguments = arguments.iter().map(|argument| &**argument);
     let first = arguments.clone().next();
     if let (Some("--check" | "--list"), Some(extra)) = (first, arguments.clone().nth(1)) {
@@ -90,10 +98,6 @@ fn task(arguments: &[String]) -> Result<Task, String> {
         match argument {
             "--check" if first == Some(argument) => return Ok(Task::Check),
             "--list" if first == Some(argument) => return Ok(Task::List),
-            "--ablation" if ablation.is_none() => {
-                let folder = arguments.next().filter(|folder| !folder.starts_with('-'));
-                ablation = Some(folder.ok_or("--ablation wants FOLDER")?.into());
-            }
             "--random" => {
                 let pair = arguments.next().and_then(|pair| pair.split_once('='));
                 let (name, folder) = pair.ok_or("--random wants NAME=FOLDER")?;
@@ -103,11 +107,18 @@ fn task(arguments: &[String]) -> Result<Task, String> {
                 }
                 random.push((name.to_owned(), folder.into()));
             }
-            _ if argument.starts_with('-') || run.is_some() => return Err(format!("{argument} is not understood")),
+            _ if argument.starts_with('-') => {
+                let known = FURTHER.iter().find(|it| argument.strip_prefix("--") == Some(it.name));
+                let is_new = |it: &&Further| further.iter().all(|(other, _)| other.name != it.name);
+                let it = known.filter(is_new).ok_or_else(|| format!("{argument} is not understood"))?;
+                let folder = arguments.next().filter(|folder| !folder.starts_with('-'));
+                further.push((it, folder.ok_or_else(|| format!("{argument} wants FOLDER"))?.into()));
+            }
+            _ if run.is_some() => return Err(format!("{argument} is not understood")),
             _ => run = Some(argument.into()),
         }
     }
-    Ok(Task::Write { run, ablation, random })
+    Ok(Task::Write { run, further, random })
 }
 
 /// The pages, and what is kept for them.
@@ -141,19 +152,21 @@ impl Site<'_> {
     }
 
     /// Nothing is written unless every page can be made.
-    fn write(&self, run: Option<&Path>, ablation: Option<&Path>, random: &[(String, PathBuf)]) -> Result<(), String> {
+    fn write(
+        &self,
+        run: Option<&Path>,
+        further: &[(&'static Further, PathBuf)],
+        random: &[(String, PathBuf)],
+    ) -> Result<(), String> {
         let mut kept = self.kept()?;
         let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(run) = run {
             kept.benchmark = Some(Files::of_run(run, &self.root.join("data/index.json"), kept.benchmark)?);
-            for (from, to) in DRAWINGS {
-                let from = run.join(from);
-                let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
-                writes.push((self.root.join(FIGURES).join(to), bytes));
-            }
+            self.take_drawings(run, DRAWINGS, &mut writes)?;
         }
-        if let Some(ablation) = ablation {
-            kept.ablation = Some(read(&ablation.join("summary.csv"))?);
+        for (it, folder) in further {
+            kept.further.insert(it.name, it.of_run(folder)?);
+            self.take_drawings(folder, it.drawings, &mut writes)?;
         }
         for (name, folder) in random {
             let files =
@@ -163,8 +176,8 @@ impl Site<'_> {
         if let Some(files) = kept.benchmark.as_ref().filter(|_| run.is_some()) {
             self.refuse_part(BENCHMARK, &Results::read(files)?)?;
         }
-        if let Some(summary) = kept.ablation.as_ref().filter(|_| ablation.is_some()) {
-            self.refuse_part(ABLATION, &Results::of_summary("summary.csv", summary)?)?;
+        for (it, _) in further {
+            self.refuse_part(it.experiment, &kept.results(it)?.ok_or("nothing was taken in")?)?;
         }
         let pages = self.rendered(&kept)?;
         let to_keep = kept.to_keep();
@@ -178,6 +191,20 @@ impl Site<'_> {
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         writes.iter().try_for_each(|(path, bytes)| write(path, bytes))
+    }
+
+    fn take_drawings(
+        &self,
+        run: &Path,
+        drawings: &[(&str, &str)],
+        writes: &mut Vec<(PathBuf, Vec<u8>)>,
+    ) -> Result<(), String> {
+        for (from, to) in drawings {
+            let from = run.join(from);
+            let bytes = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+            writes.push((self.root.join(FIGURES).join(to), bytes));
+        }
+        Ok(())
     }
 
     /// Refuses a run of only some problems or methods of an experiment.
@@ -239,22 +266,29 @@ fn first_difference<'t>(old: &'t str, new: &'t str) -> Option<(usize, &'t str, &
 #[derive(Default)]
 struct Published {
     benchmark: Option<Results>,
-    ablation: Option<Results>,
+    further: BTreeMap<&'static str, Results>,
     figures: BTreeMap<String, String>,
 }
 
 impl Published {
     fn new(kept: &Kept) -> Result<Self, String> {
         let benchmark = kept.benchmark.as_ref().map(Results::read).transpose()?;
-        let ablation = kept.ablation.as_ref().map(|text| Results::of_summary(ABLATION_FILE, text)).transpose()?;
+        let mut further = BTreeMap::new();
+        for it in FURTHER {
+            further.extend(kept.results(it)?.map(|results| (it.name, results)));
+        }
         let mut figures = benchmark.as_ref().map(figures::figures).unwrap_or_default();
-        figures.extend(ablation.iter().flat_map(ablation::figures));
-        Ok(Self { benchmark, ablation, figures })
+        figures.extend(further.get(ablation::NAME).iter().flat_map(|run| ablation::figures(run)));
+        figures.extend(further.iter().flat_map(|(name, run)| hessians::figures(name, run)));
+        Ok(Self { benchmark, further, figures })
     }
 
     /// The run that a block or a figure is about.
     fn run(&self, name: &str) -> Option<&Results> {
-        if ablation::has(name) { self.ablation.as_ref() } else { self.benchmark.as_ref() }
+        match FURTHER.iter().find(|it| name.starts_with(it.name)) {
+            Some(it) => self.further.get(it.name),
+            None => self.benchmark.as_ref(),
+        }
     }
 }
 

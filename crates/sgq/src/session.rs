@@ -240,8 +240,8 @@ impl<'s> Session<'s> {
         stop_rules.allows(out.len() as u64, cost, numbers, meter, self.numbers_wanted())
     }
 
-    /// How many numbers an answer has, if its user says as much as is of use.
-    fn numbers_wanted(&self) -> u64 {
+    /// How many numbers an answer has, if its user says as much as is of use: the gradient, and what [`Query::wants`] names.
+    pub fn numbers_wanted(&self) -> u64 {
         let dim = self.state.point.len();
         let more = match self.wants() {
             Detail::Gradient => 0,

@@ -9,15 +9,10 @@ use super::{
 };
 
 /// What the names of its blocks and figures begin with.
-const ABLATION: &str = "ablation";
+pub const NAME: &str = "ablation";
 
 /// Queries in each trial, by `experiments/ablation.toml`; a summary does not say.
 pub const BUDGET: u64 = 800;
-
-/// Whether a block or a figure is about its run.
-pub fn has(name: &str) -> bool {
-    name.starts_with(ABLATION)
-}
 
 /// A mean of queries, and the number of sets that were reached where that is not all of them.
 pub fn cell(run: &Results, method: &Method, tuning: Tuning, target: &str) -> String {
@@ -52,7 +47,7 @@ fn ratio(run: &Results, mean: &Mean, other: &Mean) -> String {
 pub fn figures(run: &Results) -> BTreeMap<String, String> {
     let mut figures = BTreeMap::new();
     let mut add = |name: String, value: String| {
-        figures.insert(format!("{ABLATION}.{name}"), value);
+        figures.insert(format!("{NAME}.{name}"), value);
     };
     add("sets".into(), run.sets.len().to_string());
     for target in &run.targets {

@@ -4,12 +4,14 @@ use super::{
     ablation,
     compare::{Mean, ORACLES, SHUFFLED, UNSEEN},
     data::{Cell, FRUGAL, LEARNED, Method, Results, Tuning},
+    hessians,
     text::{count, median, number, or_dash, percent, table},
 };
 
 type Block = fn(&Results) -> Result<String, String>;
 
-/// Every block that needs no further name. Those of the ablation are about its run, all others about the benchmark's.
+/// Every block that needs no further name. Those that begin with the name of a further run are about it, all others about the
+/// benchmark.
 const BLOCKS: &[(&str, Block)] = &[
     ("sets", sets),
     ("readme", readme),
@@ -27,6 +29,15 @@ const BLOCKS: &[(&str, Block)] = &[
     ("ablation", |run| Ok(means(run, Tuning::Tuned, |_| true))),
     ("ablation-untuned", |run| Ok(means(run, Tuning::Untuned, |method| method.has_settings))),
     ("ablation-all", |run| Ok(all(run, Tuning::Tuned))),
+    ("hessians", hessians::queries),
+    ("hessians-numbers", hessians::numbers),
+    ("hessians-fisher", hessians::over_fisher),
+    ("hessians-limit", hessians::over_limit),
+    ("hessians-out", hessians::out),
+    ("hessians-all", |run| Ok(all(run, Tuning::Tuned))),
+    ("sites", hessians::sites),
+    ("open", hessians::out),
+    ("open-methods", hessians::out_by_method),
     ("random", random),
 ];
 
@@ -56,12 +67,12 @@ pub fn block(results: &Results, name: &str) -> Result<String, String> {
 }
 
 /// A table with a column for each target.
-fn by_target(results: &Results, corner: &str, rows: &[Vec<String>]) -> String {
+pub fn by_target(results: &Results, corner: &str, rows: &[Vec<String>]) -> String {
     let targets = results.targets.iter().map(|target| percent(target));
     table(&[corner.to_owned()].into_iter().chain(targets).collect::<Vec<_>>(), rows)
 }
 
-fn row(results: &Results, name: impl Into<String>, cell: impl Fn(&str) -> String) -> Vec<String> {
+pub fn row(results: &Results, name: impl Into<String>, cell: impl Fn(&str) -> String) -> Vec<String> {
     [name.into()].into_iter().chain(results.targets.iter().map(|target| cell(target))).collect()
 }
 

@@ -37,7 +37,8 @@ pub struct Score {
 }
 
 impl Results {
-    fn mean(&self, ratio: impl Fn(&str) -> Option<f64>) -> Mean {
+    /// The geometric mean over the sets that have a ratio.
+    pub fn mean(&self, ratio: impl Fn(&str) -> Option<f64>) -> Mean {
         let ratios: Vec<f64> = self.sets.iter().filter_map(|set| ratio(set)).collect();
         Mean { value: geometric_mean(&ratios), sets: ratios.len() }
     }

@@ -73,6 +73,8 @@ pub struct Cell {
     pub queries: Option<u64>,
     pub lo: Option<u64>,
     pub hi: Option<u64>,
+    /// The numbers that all answers up to the target held, where the run counts them.
+    pub numbers: Option<u64>,
 }
 
 /// What finding a method's settings took on one set.
@@ -128,6 +130,8 @@ struct SummaryRow {
     /// Nothing where a method has no step size.
     decay: String,
     settings: String,
+    #[serde(default)]
+    numbers: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -172,15 +176,33 @@ impl Results {
             method.pays = first.sees_more.is_empty();
         }
         results.efforts = efforts;
-        let limits = rows::<LimitRow>("limit.csv", &files.limit)?;
-        results.limits = limits.into_iter().map(|row| ((row.problem, row.target), row.queries)).collect();
-        results.about = serde_json::from_str(&files.sets).map_err(|error| format!("sets.json: {error}"))?;
+        results.add_limits(&files.limit)?;
+        results.add_sets(&files.sets)?;
         if let Some(set) = results.sets.iter().find(|set| !results.about.contains_key(*set)) {
             return Err(format!("sets.json says nothing of {set}"));
         }
         let random = files.random.iter().map(|(name, text)| Ok((name.clone(), Random::read(name, text)?)));
         results.random = random.collect::<Result<_, String>>()?;
         Ok(results)
+    }
+
+    /// Reads a run without what methods are told, with its limit and what is known of the sets where these are there.
+    pub fn of_further(file: &str, summary: &str, limit: Option<&str>, sets: Option<&str>) -> Result<Self, String> {
+        let mut results = Self::of_summary(file, summary)?;
+        limit.map(|limit| results.add_limits(limit)).transpose()?;
+        sets.map(|sets| results.add_sets(sets)).transpose()?;
+        Ok(results)
+    }
+
+    fn add_limits(&mut self, text: &str) -> Result<(), String> {
+        let limits = rows::<LimitRow>("limit.csv", text)?;
+        self.limits = limits.into_iter().map(|row| ((row.problem, row.target), row.queries)).collect();
+        Ok(())
+    }
+
+    fn add_sets(&mut self, text: &str) -> Result<(), String> {
+        self.about = serde_json::from_str(text).map_err(|error| format!("sets.json: {error}"))?;
+        Ok(())
     }
 
     /// Reads a run's summary alone, which does not say what methods are told.
@@ -194,7 +216,7 @@ impl Results {
                 let (name, pays) = (row.method.clone(), true);
                 results.methods.push(Method { name, pays, has_settings, ..Method::default() });
             }
-            let cell = Cell { queries: row.queries, lo: row.queries_lo, hi: row.queries_hi };
+            let cell = Cell { queries: row.queries, lo: row.queries_lo, hi: row.queries_hi, numbers: row.numbers };
             let key = (row.problem, row.method, row.tuning, row.target);
             if let Some((set, method, tuning, target)) = results.cells.insert(key.clone(), cell).map(|_| key) {
                 return Err(format!("{file}: {method}, {}, has two rows for {target} on {set}", tuning.name()));

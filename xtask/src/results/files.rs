@@ -6,30 +6,81 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::random;
+use super::{data::Results, random};
 
 /// What is kept; nothing of a run that was not taken in yet.
 pub struct Kept {
     pub benchmark: Option<Files>,
-    /// The summary of the ablation's run.
-    pub ablation: Option<String>,
+    /// The files of further runs, by the runs' names, as [`Further::files`] has them.
+    pub further: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Kept {
     pub fn read(folder: &Path) -> Result<Self, String> {
-        let ablation = folder.join(ABLATION_FILE);
-        let ablation = if ablation.exists() { Some(read(&ablation)?) } else { None };
-        Ok(Self { benchmark: Files::kept(folder)?, ablation })
+        let is_kept = |it: &&Further| it.kept_names().all(|name| folder.join(name).exists());
+        let further = FURTHER.iter().filter(is_kept).map(|it| {
+            let files = it.kept_names().map(|name| read(&folder.join(name)));
+            Ok((it.name, files.collect::<Result<_, String>>()?))
+        });
+        Ok(Self { benchmark: Files::kept(folder)?, further: further.collect::<Result<_, String>>()? })
     }
 
     /// What to write into the folder, by name.
     pub fn to_keep(&self) -> Vec<(String, &str)> {
-        let ablation = self.ablation.iter().map(|text| (ABLATION_FILE.to_owned(), &**text));
-        self.benchmark.iter().flat_map(Files::to_keep).chain(ablation).collect()
+        let further = FURTHER.iter().filter_map(|it| Some((it, self.further.get(it.name)?)));
+        let further = further.flat_map(|(it, texts)| it.kept_names().zip(texts.iter().map(|text| &**text)));
+        self.benchmark.iter().flat_map(Files::to_keep).chain(further).collect()
+    }
+
+    /// What a further run says, with what is known of the sets.
+    pub fn results(&self, it: &Further) -> Result<Option<Results>, String> {
+        let Some(files) = self.further.get(it.name) else {
+            return Ok(None);
+        };
+        let sets = self.benchmark.as_ref().map(|benchmark| &*benchmark.sets);
+        let mut texts = files.iter().map(|text| &**text);
+        let summary = texts.next().unwrap_or_default();
+        Results::of_further(&format!("{}.csv", it.name), summary, texts.next(), sets).map(Some)
     }
 }
 
-pub const ABLATION_FILE: &str = "ablation.csv";
+/// A run beside the benchmark, which the command line, blocks and figures call by its name.
+#[derive(Debug, PartialEq)]
+pub struct Further {
+    pub name: &'static str,
+    /// What it must have all of.
+    pub experiment: &'static str,
+    /// Its files that are kept, and what is added to its name there.
+    files: &'static [(&'static str, &'static str)],
+    /// Its figures, and what they are called in docs/figures.
+    pub drawings: &'static [(&'static str, &'static str)],
+}
+
+pub const FURTHER: &[Further] = &[
+    Further { name: "ablation", experiment: "experiments/ablation.toml", files: &[("summary.csv", "")], drawings: &[] },
+    Further {
+        name: "hessians",
+        experiment: "experiments/hessians.toml",
+        files: &[("summary.csv", ""), ("limit.csv", "-limit")],
+        drawings: &[
+            ("curves-contraception.svg", "hessians-contraception.svg"),
+            ("curves-guprenat.svg", "hessians-guprenat.svg"),
+            ("curves-benefits.svg", "hessians-benefits.svg"),
+        ],
+    },
+    Further { name: "sites", experiment: "experiments/sites.toml", files: &[("summary.csv", "")], drawings: &[] },
+    Further { name: "open", experiment: "experiments/open.toml", files: &[("summary.csv", "")], drawings: &[] },
+];
+
+impl Further {
+    fn kept_names(&self) -> impl Iterator<Item = String> {
+        self.files.iter().map(|(_, ending)| format!("{}{ending}.csv", self.name))
+    }
+
+    pub fn of_run(&self, run: &Path) -> Result<Vec<String>, String> {
+        self.files.iter().map(|(file, _)| read(&run.join(file))).collect()
+    }
+}
 
 /// The texts of the benchmark's files, by what they hold.
 pub struct Files {

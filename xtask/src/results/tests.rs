@@ -75,6 +75,55 @@ fn ablation() -> String {
     summary
 }
 
+fn further(name: &str) -> &'static Further {
+    FURTHER.iter().find(|it| it.name == name).unwrap()
+}
+
+/// A summary with the numbers sent: for each method its name, the numbers of an answer, and queries to both targets on each set.
+fn with_numbers(sets: &[&str], targets: [&str; 2], methods: &[(&str, u64, &str)]) -> String {
+    let mut summary = files().summary.lines().next().unwrap().to_owned() + ",numbers\n";
+    for (method, each, queries) in methods {
+        for (set, queries) in sets.iter().zip(queries.split(' ')) {
+            for (target, queries) in targets.iter().zip(queries.split('/')) {
+                let numbers = queries.parse::<u64>().map_or(String::new(), |queries| (each * queries).to_string());
+                for ways in ["tuned", "hindsight", "untuned"] {
+                    summary += &format!("{set},\"{method}\",{ways},{target},{queries},,,,,,,,{numbers}\n");
+                }
+            }
+        }
+    }
+    summary
+}
+
+/// A run with Hessians on a logistic set with many users, one with few, and one of counts.
+fn with_hessians() -> Kept {
+    let summary = with_numbers(
+        &["north", "south", "west"],
+        ["0.01", "1e-6"],
+        &[
+            ("frugal", 500, "10/20 30/90 40/80"),
+            ("frugal 4 out", 500, "10/20 30/90 80/"),
+            ("frugal 16 out", 500, "20/40 45/90 120/"),
+            ("frugal, gradients", 50, "20/80 30/90 40/"),
+            ("Fisher scoring", 500, "40/80 60/90 /"),
+        ],
+    );
+    let limit = "problem,target,queries\nnorth,0.01,10\nsouth,0.01,15\nwest,0.01,10\nwest,1e-6,100\n".to_owned();
+    let mut benchmark = files();
+    let about = |users: u64, loss: &str| {
+        let text = r#"{"package": "", "item": "", "user": "", "target": "", "loss": "LOSS", "features": [], "complete_rows": 1,
+            "complete_users": USERS}"#;
+        text.replace("USERS", &users.to_string()).replace("LOSS", loss)
+    };
+    benchmark.sets = format!(
+        r#"{{"north": {}, "south": {}, "west": {}}}"#,
+        about(50, "logistic"),
+        about(49, "logistic"),
+        about(60, "poisson")
+    );
+    Kept { benchmark: Some(benchmark), further: [("hessians", vec![summary, limit])].into() }
+}
+
 const RANDOM: &str = r#"{"version": "0.1.0", "seed": 7, "max_users": 200, "max_dim": 30, "trials": 10, "tuning_trials": 20,
     "budget_per_user": 4.0, "learned": true, "against": "shuffled-sgd", "unfinished": 0, "cells": [{"method": "x"}],
     "methods": [{"method": "frugal-learned", "problems": 1000, "transient_above_2": 18, "trial_transient_above_2": 25,
@@ -430,8 +479,134 @@ fn numbers_as_pages_show_them() {
 
 const PAGE: &str = "# Page\n\nOf <!--=sets-->9<!--/--> sets, <!--=frugal.wins.tuned.0.1--><!--/--> won.\n\n<!-- results: learned -->\nold\n<!-- /results -->\nEnd.\n";
 
+#[test]
+fn tables_with_hessians() {
+    let run = with_hessians().results(further("hessians")).unwrap().unwrap();
+    shows_of(
+        &run,
+        "hessians",
+        "To 1%:
+
+        | data set | frugal | frugal, gradients | Fisher scoring |
+        |---|---|---|---|
+        | north | 10 | 20 | 40 |
+        | south | 30 | 30 | 60 |
+        | west | 40 | 40 | – |
+        | mean ratio to `frugal` | 1.00 | 1.26 | 2.83 (2) |
+
+        To 10⁻⁶:
+
+        | data set | frugal | frugal, gradients | Fisher scoring |
+        |---|---|---|---|
+        | north | 20 | 80 | 80 |
+        | south | 90 | 90 | 90 |
+        | west | 80 | – | – |
+        | mean ratio to `frugal` | 1.00 | 2.00 (2) | 2.00 (2) |",
+    );
+    let numbers = block(&run, "hessians-numbers").unwrap();
+    assert!(numbers.contains("\n| north | 5.0 | 1.0 | 20.0 |\n"), "{numbers}");
+    assert!(numbers.contains("\n| mean ratio to `frugal` | 1.00 | 0.20 (2) | 2.00 (2) |"), "{numbers}");
+    // Not on counts.
+    shows_of(
+        &run,
+        "hessians-fisher",
+        "| data set | 1% | 10⁻⁶ |
+        |---|---|---|
+        | north | 0.25 | 0.25 |
+        | south | 0.50 | 1.00 |
+        | geometric mean | 0.35 | 0.50 |
+        | largest | 0.50 | 1.00 |",
+    );
+    shows_of(
+        &run,
+        "hessians-limit",
+        "| data set | 1% | 10⁻⁶ |
+        |---|---|---|
+        | north | 1.00 (10) | – |
+        | south | 2.00 (15) | – |
+        | west | 4.00 (10) | 0.80 (100) |
+        | geometric mean without counts | 1.41 | – |
+        | geometric mean of counts | 4.00 | 0.80 |",
+    );
+    // Only to targets of 0.1% and above.
+    shows_of(
+        &run,
+        "hessians-out",
+        "| data set | users | 4 out, 1% | 16 out, 1% |
+        |---|---|---|---|
+        | north | 50 | 1.00 | 2.00 |
+        | south | 49 | 1.00 | 1.50 |
+        | west | 60 | 2.00 | 3.00 |
+        | mean, all sets |  | 1.26 | 2.08 |
+        | mean, 50 users or more |  | 1.41 | 2.45 |
+        | mean, 50 users or more, without counts |  | 1.00 | 2.00 |
+        | mean, counts |  | 2.00 | 3.00 |",
+    );
+    let figures = hessians::figures("hessians", &run);
+    for (name, value) in [
+        ("fisher.0.01", "0.35"),
+        ("fisher.max", "1.00"),
+        ("fisher.1e-6.min", "0.25"),
+        ("limit.0.01", "1.41"),
+        ("limit.counts.1e-6", "0.80"),
+        ("over.Fisher scoring.0.01", "0.35"),
+        ("numbers-over.frugal, gradients.0.01", "7.94"),
+        ("out.4.many.0.01", "1.41"),
+        ("out.16.others.0.01.max", "2.00"),
+    ] {
+        assert_eq!(figures.get(&format!("hessians.{name}")).map(|value| &**value), Some(value), "{name}");
+    }
+    assert!(!figures.contains_key("hessians.out.4.all.1e-6") && !figures.contains_key("hessians.limit.1e-6"));
+}
+
+#[test]
+fn tables_of_sites_and_of_several_out() {
+    let sets = ["north 3", "north 3 λ=1e-4", "north 12"];
+    let methods =
+        [("frugal", 9, "5/10 20/20 12/24"), ("Fisher scoring", 9, "10/10 20/40 48/"), ("NIM", 9, "10/20 20/ /")];
+    let sites = Results::of_summary("sites.csv", &with_numbers(&sets, ["0.1", "1e-12"], &methods)).unwrap();
+    shows_of(
+        &sites,
+        "sites",
+        "|  | 10% | 10⁻¹² |
+        |---|---|---|
+        | frugal, 3 sites | 0.71 | 0.71 |
+        | frugal, 12 sites | 0.25 | – |
+        | frugal, all | 0.50 | 0.71 (2) |
+        | frugal, largest | 1.00 | 1.00 |
+        | NIM, all | 1.00 (2) | 2.00 (1) |
+        | NIM, largest | 1.00 | 2.00 |",
+    );
+    let figures = hessians::figures("sites", &sites);
+    let found =
+        ["sites.fisher.0.1", "sites.fisher.12.0.1", "sites.fisher.3.1e-12", "sites.fisher.max"].map(|it| &*figures[it]);
+    assert_eq!(found, ["0.50", "0.25", "0.71", "1.00"]);
+
+    let methods = [
+        ("frugal", 9, "10/20 10/20"),
+        ("frugal 4 out", 9, "20/20 20/20"),
+        ("frugal 16 out", 9, "40/40 20/"),
+        ("SAGA", 9, "10/ 10/"),
+        ("SAGA 4 out", 9, "10/ 30/"),
+    ];
+    let open = Results::of_summary("open.csv", &with_numbers(&SETS, TARGETS, &methods)).unwrap();
+    shows_of(
+        &open,
+        "open-methods",
+        "| method | 10% | 0.1% |
+        |---|---|---|
+        | frugal 4 out | 2.00 | 1.00 |
+        | frugal 16 out | 2.83 | 2.00 (1) |
+        | SAGA 4 out | 1.73 | – |",
+    );
+    let figures = hessians::figures("open", &open);
+    assert_eq!(figures["open.out.16.all.0.1"], "2.83");
+    assert_eq!(figures["open.out.4.over.SAGA.0.1"], "1.15");
+    assert!(block(&sites, "open").is_err_and(|error| error.contains("frugal 4 out")));
+}
+
 fn published(text: &str) -> Result<String, String> {
-    let kept = Kept { benchmark: Some(files()), ablation: Some(ablation()) };
+    let kept = Kept { benchmark: Some(files()), further: [("ablation", vec![ablation()])].into() };
     pages::render("docs/page.md", text, &Published::new(&kept).unwrap())
 }
 
@@ -454,7 +629,8 @@ fn marked_places_are_written_anew() {
 #[test]
 fn wrong_places_are_named_by_page_and_line() {
     let known = "there are sets, readme, frugal, frugal-learned, learned, intervals, limit, share, ratios-tuned, \
-                 ratios-hindsight, ratios-untuned, all-tuned, tuning, ablation, ablation-untuned, ablation-all, random, random.NAME";
+                 ratios-hindsight, ratios-untuned, all-tuned, tuning, ablation, ablation-untuned, ablation-all, hessians, hessians-numbers, \
+                 hessians-fisher, hessians-limit, hessians-out, hessians-all, sites, open, open-methods, random, random.NAME";
     for (text, message) in [
         ("a\n<!-- results: none -->\n<!-- /results -->", &*format!("2: there is no block \"none\": {known}")),
         ("<!-- results: share -->\n", "1: the block \"share\" has no <!-- /results --> before the next block"),
@@ -478,10 +654,14 @@ fn wrong_places_are_named_by_page_and_line() {
 #[test]
 fn the_command_line() {
     let task = |line: &str| task(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-    assert_eq!(task("").unwrap(), Task::Write { run: None, ablation: None, random: vec![] });
+    assert_eq!(task("").unwrap(), Task::Write { run: None, further: vec![], random: vec![] });
     let random = vec![("a".to_owned(), "b=c".into()), ("d-2".to_owned(), "e".into())];
-    let write = Task::Write { run: Some("out".into()), ablation: Some("it".into()), random };
-    assert_eq!(task("--random a=b=c out --ablation it --random d-2=e").unwrap(), write);
+    let write = Task::Write {
+        run: Some("out".into()),
+        further: vec![(further("ablation"), "it".into()), (further("open"), "wide".into())],
+        random,
+    };
+    assert_eq!(task("--random a=b=c out --ablation it --open wide --random d-2=e").unwrap(), write);
     assert_eq!([task("--check").unwrap(), task("--list").unwrap()], [Task::Check, Task::List]);
     for wrong in [
         "--chekc",
@@ -492,6 +672,9 @@ fn the_command_line() {
         "--ablation",
         "--ablation --check",
         "--ablation a --ablation b",
+        "--hessians",
+        "--sites a --sites a",
+        "--hessian a",
         "--check out",
         "out --check",
         "--list a",
@@ -504,7 +687,8 @@ fn the_command_line() {
 fn prepare(root: &Path) -> PathBuf {
     fs::create_dir_all(root.join("experiments")).unwrap();
     fs::write(root.join(BENCHMARK), "[[problem]]\nname = \"north\"\n[[method]]\nname = \"frugal\"\n").unwrap();
-    fs::write(root.join(ABLATION), "name = \"any\"\n[[method]]\nname = \"lazy\"  # an option\n").unwrap();
+    fs::write(root.join(further("ablation").experiment), "name = \"any\"\n[[method]]\nname = \"lazy\"  # an option\n")
+        .unwrap();
     let (run, files) = (root.join("out/run"), files());
     for folder in [&run, &root.join("data"), &root.join("docs"), &root.join("out/random")] {
         fs::create_dir_all(folder).unwrap();
@@ -530,16 +714,16 @@ fn a_run_is_taken_in_and_then_checked() {
 
     // Without files a page must not have figures; writing takes them out.
     assert!(site.check().unwrap_err().starts_with("docs/page.md:3: the page says\n"));
-    site.write(None, None, &[]).unwrap();
+    site.write(None, &[], &[]).unwrap();
     site.check().unwrap();
     assert!(site.list().is_err() && !site.root.join(KEPT).exists());
 
     let experiment = fs::read_to_string(site.root.join(BENCHMARK)).unwrap();
     fs::write(site.root.join(BENCHMARK), format!("{experiment}[[problem]]\nname = \"east\"\n")).unwrap();
-    let refused = site.write(Some(&run), None, &[]).unwrap_err();
+    let refused = site.write(Some(&run), &[], &[]).unwrap_err();
     assert!(refused.starts_with("the run has no problem \"east\", and experiments/grouped.toml has"), "{refused}");
     fs::write(site.root.join(BENCHMARK), experiment).unwrap();
-    site.write(Some(&run), None, &[("small".into(), site.root.join("out/random"))]).unwrap();
+    site.write(Some(&run), &[], &[("small".into(), site.root.join("out/random"))]).unwrap();
     site.check().unwrap();
     assert_eq!(page(), published(PAGE).unwrap());
     let heat = fs::read_to_string(site.root.join("docs/figures/grouped-heat-10.svg")).unwrap();
@@ -555,17 +739,17 @@ fn a_run_is_taken_in_and_then_checked() {
 
     // What was kept is enough, also with other line ends; a run without random problems leaves those that are kept.
     fs::remove_dir_all(site.root.join("out/random")).unwrap();
-    site.write(Some(&run), None, &[]).unwrap();
+    site.write(Some(&run), &[], &[]).unwrap();
     fs::write(site.root.join("docs/page.md"), page().replace('\n', "\r\n")).unwrap();
     site.check().unwrap();
     assert!(site.list().unwrap().contains_key("random.small.problems"));
 
     // A figure that was changed by hand, and a file that was.
-    site.write(None, None, &[]).unwrap();
+    site.write(None, &[], &[]).unwrap();
     fs::write(site.root.join("docs/page.md"), page().replace("| 17 |", "| 16 |")).unwrap();
     let found = site.check().unwrap_err();
     assert!(found.starts_with("docs/page.md:9: the page says\n  | `L_i` known | 16 |"), "{found}");
-    site.write(None, None, &[]).unwrap();
+    site.write(None, &[], &[]).unwrap();
     let limit = site.root.join(KEPT).join("summary.csv");
     fs::write(&limit, files().summary.replace("south,frugal,untuned,0.1,30,", "south,frugal,untuned,0.1,10,")).unwrap();
     assert!(site.check().unwrap_err().starts_with("docs/page.md:3: "));
@@ -586,7 +770,7 @@ fn the_ablation_is_taken_in_by_itself() {
     let text = "On <!--=ablation.sets--><!--/--> sets:\n<!-- results: ablation-untuned -->\n<!-- /results -->\n";
     fs::write(site.root.join("docs/sgq.md"), text).unwrap();
 
-    site.write(None, Some(&options), &[]).unwrap();
+    site.write(None, &[(further("ablation"), options)], &[]).unwrap();
     site.check().unwrap();
     assert_eq!(page(), published(text).unwrap());
     assert!(page().contains("| lazy | 20 | – |"), "{}", page());
@@ -594,16 +778,56 @@ fn the_ablation_is_taken_in_by_itself() {
     assert!(other.contains("Of <!--=sets-->…<!--/--> sets"), "{other}");
     assert_eq!(site.list().unwrap()["ablation.sets"], "2");
 
-    site.write(Some(&run), None, &[]).unwrap();
+    site.write(Some(&run), &[], &[]).unwrap();
     assert_eq!(page(), published(text).unwrap());
-    fs::remove_file(site.root.join(KEPT).join(ABLATION_FILE)).unwrap();
+    fs::remove_file(site.root.join(KEPT).join("ablation.csv")).unwrap();
     assert!(site.check().unwrap_err().starts_with("docs/sgq.md:1: the page says\n"));
-    site.write(None, None, &[]).unwrap();
+    site.write(None, &[], &[]).unwrap();
     site.check().unwrap();
     assert!(
         page()
             .starts_with("On <!--=ablation.sets-->…<!--/--> sets:\n<!-- results: ablation-untuned -->\n<!-- /results")
     );
+}
+
+/// A further run is kept under its name, with its drawings, and must be whole.
+#[test]
+fn a_run_with_hessians_is_taken_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site { root: folder.path(), pages: &["docs/page.md"] };
+    prepare(site.root);
+    let (it, run) = (further("hessians"), site.root.join("out/hessians"));
+    let kept = with_hessians();
+    fs::create_dir_all(&run).unwrap();
+    for (name, text) in ["summary.csv", "limit.csv"].iter().zip(&kept.further["hessians"]) {
+        fs::write(run.join(name), text).unwrap();
+    }
+    let text = "On <!--=hessians.out.4.all.0.01--><!--/--> times:\n<!-- results: hessians -->\n<!-- /results -->\n";
+    fs::write(site.root.join("docs/page.md"), text).unwrap();
+    let experiment = site.root.join(it.experiment);
+    fs::write(&experiment, "[[method]]\nname = \"NIM\"\n").unwrap();
+    let take_in = || site.write(None, &[(it, run.clone())], &[]);
+    assert!(take_in().unwrap_err().contains("curves-contraception.svg"));
+    for (name, _) in it.drawings {
+        fs::write(run.join(name), format!("<svg>{name}</svg>")).unwrap();
+    }
+    let refused = take_in().unwrap_err();
+    assert!(refused.starts_with("the run has no method \"NIM\", and experiments/hessians.toml has"), "{refused}");
+    assert!(!site.root.join(KEPT).exists() && !site.root.join(FIGURES).exists());
+
+    fs::write(&experiment, "[[method]]\nname = \"Fisher scoring\"\n").unwrap();
+    take_in().unwrap();
+    site.check().unwrap();
+    let page = fs::read_to_string(site.root.join("docs/page.md")).unwrap();
+    assert!(
+        page.starts_with("On <!--=hessians.out.4.all.0.01-->1.26<!--/--> times:\n<!-- results: hessians -->\n\nTo 1%:")
+    );
+    assert_eq!(fs::read_to_string(site.root.join("docs/results/hessians.csv")).unwrap(), kept.further["hessians"][0]);
+    assert!(site.root.join("docs/figures/hessians-benefits.svg").exists());
+
+    // Without one of its files the run is not there.
+    fs::remove_file(site.root.join("docs/results/hessians-limit.csv")).unwrap();
+    assert!(site.check().unwrap_err().starts_with("docs/page.md:1: "));
 }
 
 #[test]
@@ -616,15 +840,15 @@ fn nothing_is_written_unless_everything_can_be() {
         assert!(!site.root.join(KEPT).exists() && !site.root.join(FIGURES).exists());
         assert_eq!(fs::read_to_string(site.root.join("docs/page.md")).unwrap(), PAGE);
     };
-    assert!(site.write(Some(&run), None, &[]).unwrap_err().starts_with("docs/wrong.md:1: there is no figure"));
+    assert!(site.write(Some(&run), &[], &[]).unwrap_err().starts_with("docs/wrong.md:1: there is no figure"));
     untouched();
     fs::write(site.root.join("docs/wrong.md"), "right\n").unwrap();
-    assert!(site.write(None, None, &[("small".into(), site.root.join("out/random"))]).unwrap_err().contains("first"));
-    assert!(site.write(Some(&run), None, &[("small".into(), run.clone())]).unwrap_err().contains("summary.json"));
+    assert!(site.write(None, &[], &[("small".into(), site.root.join("out/random"))]).unwrap_err().contains("first"));
+    assert!(site.write(Some(&run), &[], &[("small".into(), run.clone())]).unwrap_err().contains("summary.json"));
     fs::remove_file(run.join("share.svg")).unwrap();
-    assert!(site.write(Some(&run), None, &[]).unwrap_err().contains("share.svg"));
+    assert!(site.write(Some(&run), &[], &[]).unwrap_err().contains("share.svg"));
     untouched();
     fs::write(run.join("share.svg"), "").unwrap();
-    site.write(Some(&run), None, &[]).unwrap();
+    site.write(Some(&run), &[], &[]).unwrap();
     site.check().unwrap();
 }

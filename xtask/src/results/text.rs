@@ -8,11 +8,16 @@ pub fn table(heading: &[String], rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// `0.001` as `0.1%`; what is no number stays as it is.
+/// `0.001` as `0.1%`, smaller powers of ten as `10⁻⁴`; what is no number stays as it is.
 pub fn percent(target: &str) -> String {
     let Ok(part) = target.parse::<f64>() else {
         return target.to_owned();
     };
+    if part > 0.0 && part < 0.000_99 && (part.log10() - part.log10().round()).abs() < 1e-9 {
+        let power = (-part.log10()).round().to_string();
+        let digit = |digit: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(digit.to_digit(10).unwrap_or_default() as usize);
+        return format!("10⁻{}", power.chars().filter_map(digit).collect::<String>());
+    }
     // Rounded, for 100 · 0.07 is 7.000000000000001.
     format!("{}%", (1e8 * part).round() / 1e6)
 }

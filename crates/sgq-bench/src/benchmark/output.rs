@@ -2,11 +2,12 @@
 
 use std::{cmp::Ordering, fmt::Write as _};
 
-use sgq::Method;
+use sgq::{Detail, Method, StepSize};
 
 use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned, distance};
 use crate::{
     Experiment,
+    experiment::NamedMethod,
     figure::{Curve, Figure, Point},
     limit,
     output::{Folder, OutputError, file_name, quoted},
@@ -23,7 +24,7 @@ const MOST_CURVES: usize = 12;
 /// Writes everything.
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
     let rows: Vec<&Row> = outcome.cells.iter().flat_map(|cell| &cell.rows).collect();
-    folder.write("summary.csv", summary_csv(&rows))?;
+    folder.write("summary.csv", summary_csv(experiment, &rows))?;
     folder.write("overview.csv", overview_csv(experiment, outcome))?;
     folder.write("tuning.csv", tuning_csv(experiment, outcome))?;
     let mut notes = Vec::new();
@@ -100,9 +101,12 @@ pub(super) fn cell_of<'o>(outcome: &'o Outcome, problem: &str, method: &str) -> 
     outcome.cells.iter().find(is_it)
 }
 
-fn summary_csv(rows: &[&Row]) -> String {
+/// With a column for the numbers that all answers up to the target held, where users say more than gradients.
+fn summary_csv(experiment: &Experiment, rows: &[&Row]) -> String {
+    let says_more = experiment.methods.iter().any(|method| method.answers > Detail::Gradient);
     let mut csv =
-        "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings\n".to_owned();
+        "problem,method,tuning,target,queries,queries_lo,queries_hi,status,step_size,decay,rate,settings".to_owned();
+    csv += if says_more { ",numbers\n" } else { "\n" };
     let count = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
     let number = |number: Option<f64>| number.map_or(String::new(), |number| format!("{number:?}"));
     for row in rows {
@@ -111,7 +115,7 @@ fn summary_csv(rows: &[&Row]) -> String {
             Status::NotReached => "not reached",
             Status::Diverged => "diverged",
         };
-        let _ = writeln!(
+        let _ = write!(
             csv,
             "{},{},{},{:?},{},{},{},{status},{},{},{},{}",
             quoted(&row.problem),
@@ -126,8 +130,22 @@ fn summary_csv(rows: &[&Row]) -> String {
             number(row.rate),
             quoted(&row.settings),
         );
+        if says_more {
+            let numbers = row.queries.zip(numbers_of_answer(experiment, row)).map(|(queries, each)| queries * each);
+            let _ = write!(csv, ",{}", count(numbers));
+        }
+        csv.push('\n');
     }
     csv
+}
+
+/// How many numbers an answer to the method of a row has.
+fn numbers_of_answer(experiment: &Experiment, row: &Row) -> Option<u64> {
+    let problem = experiment.problems.iter().find(|problem| problem.name == row.problem)?;
+    let method = experiment.methods.iter().find(|method| method.name == row.method)?;
+    // Whatever its step size, which may be for a search to find.
+    let method = NamedMethod { step_size: StepSize::Constant(1.0), ..method.clone() };
+    Some(experiment.open(problem, &method, 0).ok()?.numbers_wanted())
 }
 
 /// What tuning took, and what each method is told.

@@ -84,3 +84,30 @@ fn a_benchmark_has_users_too() {
     let summary = |name: &str| read_text(place.path().join(name).join("summary.csv"));
     assert_ne!(summary("tuned"), summary("failing"));
 }
+
+/// Where some method's users say more than gradients, the summary counts the numbers that were sent; otherwise it has no such
+/// column.
+#[test]
+fn a_benchmark_counts_numbers_where_users_say_more() {
+    let place = tempdir().unwrap();
+    let head = PROBLEM.replace("step_size = \"auto\"\n", "");
+    let plain = format!("{head}[tuning]\ntrials = 4\nfrom = -2\nto = 0\n[[method]]\nmethod = \"saga\"\n");
+    let more = format!("{plain}[[method]]\nmethod = \"nim\"\nanswers = \"hessian\"\n");
+    let summary = |name: &str, text: &str| {
+        fs::write(place.path().join(format!("{name}.toml")), text).unwrap();
+        succeeds(place.path(), &["run", &format!("{name}.toml"), "--out", name, "--quiet"]);
+        read_text(place.path().join(name).join("summary.csv"))
+    };
+    assert!(summary("plain", &plain).lines().next().unwrap().ends_with(",settings"));
+    let summary = summary("more", &more);
+    let mut lines = summary.lines();
+    assert!(lines.next().unwrap().ends_with(",settings,numbers"));
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        // One parameter: a gradient is one number; with loss and Hessian it is three.
+        let each = if cells[1] == "nim" { 3 } else { 1 };
+        let expected = cells[4].parse::<u64>().map_or(String::new(), |queries| (each * queries).to_string());
+        assert_eq!(cells[12], expected, "{line}");
+    }
+    assert!(summary.contains(",nim,"), "{summary}");
+}
