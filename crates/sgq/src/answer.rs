@@ -108,7 +108,7 @@ impl<'a> Answer<'a> {
 
     /// Whether all its numbers are: an exact answer may be past what numbers can hold.
     pub(crate) fn is_finite(&self) -> bool {
-        let many = [Some(self.gradient), self.hessian].into_iter().flatten();
+        let many = [Some(self.gradient), self.hessian, self.variance].into_iter().flatten();
         self.loss.is_none_or(f64::is_finite) && many.flatten().all(|value| value.is_finite())
     }
 

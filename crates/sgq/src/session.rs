@@ -262,7 +262,11 @@ impl<'s> Session<'s> {
             Ok(Some(next)) => next,
             Ok(None) => {
                 if self.state.questions.open.is_empty() {
-                    self.state.stop = Some(StopReason::NobodyAnswers);
+                    let cost = self.state.meter.cost();
+                    let could = (0..self.state.users()).any(|user| self.state.is_there(user));
+                    let too_dear = could && self.state.stop_rules.cost_left(cost).is_some();
+                    self.state.stop =
+                        Some(if too_dear { StopReason::CostBudget { cost } } else { StopReason::NobodyAnswers });
                 }
                 return Ok(None);
             }
@@ -556,19 +560,33 @@ impl State {
         self.meter.billed_per_user().len()
     }
 
-    /// Whether a user can be asked now: no question is out to it, it is not away, and has not just failed.
+    /// Whether a user can be asked now: no question is out to it, it is not away, has not just failed, and does not cost more than
+    /// what is left.
     fn is_free(&self, user: usize) -> bool {
         let is_out = |question: &Question| question.chosen.user == user;
-        !self.questions.open.iter().any(is_out) && self.absence.can_be_asked(user) && !self.left.contains(&user)
+        let out = || self.questions.open.iter().map(|question| self.meter.cost_of(question.chosen.user)).sum::<f64>();
+        let is_cheap = |cost: f64| self.stop_rules.cost_left(self.meter.cost() + out()).is_none_or(|left| cost <= left);
+        !self.questions.open.iter().any(is_out) && self.is_there(user) && is_cheap(self.meter.cost_of(user))
+    }
+
+    /// Whether a user is one, is not away, and has not just failed.
+    fn is_there(&self, user: usize) -> bool {
+        self.absence.can_be_asked(user) && !self.left.contains(&user)
     }
 }
 
 /// Tells one answer from another; the two zeros count as the same number, and what it cost does not matter.
 fn fingerprint(answer: &Answer<'_>) -> u64 {
     let loss = answer.loss.map(|loss| [loss]);
-    let parts = [Some(answer.gradient), loss.as_ref().map(<[f64; 1]>::as_slice), answer.hessian, answer.variance];
+    let weight = answer.weight.map(|weight| [weight]);
+    let [loss, weight] = [&loss, &weight].map(|it| it.as_ref().map(<[f64; 1]>::as_slice));
+    let parts = [Some(answer.gradient), loss, answer.hessian, answer.variance, weight];
     let mut whole = Fingerprint::default();
-    parts.into_iter().flatten().for_each(|numbers| add_fingerprint(&mut whole, numbers));
+    for (part, numbers) in parts.into_iter().enumerate() {
+        let Some(numbers) = numbers else { continue };
+        whole.add(part as u64);
+        add_fingerprint(&mut whole, numbers);
+    }
     whole.finish()
 }
 

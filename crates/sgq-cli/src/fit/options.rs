@@ -74,7 +74,7 @@ pub struct MethodOptions {
     #[arg(long, value_name = "N", value_parser = parse_budget)]
     pub budget: Option<u64>,
     /// Stop before all answers together hold more numbers than this: a gradient holds one for each coefficient
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_budget)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numbers_budget: Option<u64>,
     /// How many questions may be out at once; answers are used in the order of the questions

@@ -243,10 +243,13 @@ impl<'a> Report<'a> {
             notes.push(format!("It diverged: the coefficients mean nothing. {way_out}."));
         } else if self.queries.steps == 0 && !self.model.interrupted {
             let users = self.problem.users;
-            notes.push(format!(
-                "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method frugal.",
-                self.method
-            ));
+            notes.push(match self.queries.billed {
+                0 => "Nobody was asked: the budget is not enough for one answer. Give a larger one.".to_owned(),
+                _ => format!(
+                    "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method frugal.",
+                    self.method
+                ),
+            });
         }
         notes
     }

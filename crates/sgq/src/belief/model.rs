@@ -202,9 +202,13 @@ impl Belief for Model {
         }
         if let Some(own) = &mut self.own {
             own.take(reply, self.sizes[user]);
-            self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
             own.fit(&self.sizes, self.square_sizes, self.answers.users());
-            return;
+            if own.mean().is_some() {
+                self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
+                // It would have to begin anew.
+                self.plan = None;
+                return;
+            }
         }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
         let (anchor, moves_since) = self.move_to(point);
@@ -342,9 +346,9 @@ impl Model {
         &self.answers
     }
 
-    /// Users' own quadratics, where they tell their Hessians.
+    /// Users' own quadratics, where they tell their Hessians, and not all of these are zero.
     pub(crate) fn own(&self) -> Option<&Own> {
-        self.own.as_deref()
+        self.own.as_deref().filter(|own| own.mean().is_some())
     }
 
     pub(crate) fn verdict(&self) -> Verdict {

@@ -51,9 +51,6 @@ impl Informative {
             let free = belief.asked().filter(|user| scene.is_free(*user));
             free.filter_map(|user| own.gain(user, scene.point).map(|gain| (gain / scene.cost(user), user)))
         };
-        let larger = |one: (f64, usize), other: (f64, usize)| {
-            if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
-        };
         let Some(unasked) = self.unasked(scene) else {
             let user = gains().reduce(larger).map(|(_, user)| user);
             return user.map_or_else(|| scene.any_free(random), Ok).map(Chosen::user);
@@ -75,15 +72,12 @@ impl Informative {
         if belief.all_asked() {
             return None;
         }
-        if self.passed == self.order.len() {
-            // Somebody has joined since.
-            self.passed = 0;
-        }
         while self.order.get(self.passed).is_some_and(|user| belief.is_asked(*user)) {
             self.passed += 1;
         }
-        let left = self.order.get(self.passed..)?.iter().copied();
-        left.into_iter().find(|user| !belief.is_asked(*user) && scene.is_free(*user))
+        // Those before may have joined since.
+        let (before, left) = self.order.split_at(self.passed);
+        left.iter().chain(before).copied().find(|user| !belief.is_asked(*user) && scene.is_free(*user))
     }
 }
 
@@ -98,10 +92,12 @@ fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>
         .collect();
     let middle = scores.len().checked_sub(1)? / 2;
     scores.select_nth_unstable_by_key(middle, |(when, ..)| *when);
-    let larger = |one: (f64, usize), other: (f64, usize)| {
-        if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
-    };
     scores[..=middle].iter().map(|(_, score, user)| (*score, *user)).reduce(larger)
+}
+
+/// The larger score, and whose it is. Ties go to the lowest user.
+fn larger(one: (f64, usize), other: (f64, usize)) -> (f64, usize) {
+    if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
 }
 
 /// Whose last answer may be off by the most: Eq. (40).

@@ -35,6 +35,10 @@ impl Session<'_> {
             false => self.state.meter.bill(user, &answer),
         }
         self.take(ticket, &answer);
+        // Also where the answer waits for others, or is of no use.
+        if self.state.stop.is_none() {
+            self.state.stop = self.reason_to_stop(false);
+        }
         Ok(())
     }
 
@@ -60,20 +64,27 @@ impl Session<'_> {
     /// The same with a reason, which [`failures`](Session::failures) and [`stop_message`](Session::stop_message) repeat, or billed
     /// all the same. Saying it again of the same question changes nothing.
     pub fn fail_with(&mut self, ticket: Ticket, failure: Failure<'_>) -> Result<(), TellError> {
+        let question = self.state.questions.with_ticket(ticket);
+        let has_left = question.is_some_and(|question| self.state.left.contains(&question.chosen.user));
         match self.state.questions.outcome(ticket) {
             Some(Outcome::Open) => {}
+            // It failed because its user has left, and now is said to cost something all the same.
+            Some(Outcome::Failed { billed: false }) if failure.billed && has_left => {}
             Some(Outcome::Failed { .. }) => return Ok(()),
             Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
             None => return Err(TellError::UnknownTicket { ticket }),
         }
+        let was_open = self.state.questions.outcome(ticket) == Some(Outcome::Open);
         let Some(question) = self.state.questions.close(ticket, Outcome::Failed { billed: failure.billed }) else {
             return Err(TellError::UnknownTicket { ticket });
         };
         let user = question.chosen.user;
-        if let (true, Some(sweep)) = (question.purpose.is_sweep(), &mut self.state.sweep) {
-            sweep.again.push(user);
+        if was_open {
+            if let (true, Some(sweep)) = (question.purpose.is_sweep(), &mut self.state.sweep) {
+                sweep.again.push(user);
+            }
+            self.state.absence.failed(user);
         }
-        self.state.absence.failed(user);
         self.state.failures.note(user, &failure);
         if failure.billed {
             self.state.meter.bill_failure(user);
@@ -104,10 +115,15 @@ impl Session<'_> {
     pub fn back(&mut self, user: usize) -> Result<(), ChoiceError> {
         self.check_user(user)?;
         self.state.absence.set_away(user, false);
+        self.go_on_with_somebody();
+        Ok(())
+    }
+
+    /// Where a run stopped because nobody answered, and somebody can be asked after all.
+    pub(super) fn go_on_with_somebody(&mut self) {
         if self.state.stop == Some(StopReason::NobodyAnswers) {
             self.state.stop = self.reason_to_stop(true);
         }
-        Ok(())
     }
 
     /// Whether a user was said to be [away](Session::away).
@@ -137,14 +153,18 @@ impl Session<'_> {
                 return Err(TellError::Missing { user, what });
             }
         }
-        // An answer at another point is for the update alone.
-        if purpose == Purpose::Elsewhere {
-            return Ok(());
+        let refused = |why: &str| Err(TellError::Extra { user, what: "weight", why: why.to_owned() });
+        if answer.weight.is_some() && sees {
+            return refused("does not count: the problem in sight has an objective of its own");
         }
         let mut buffer = OwnedAnswer::default();
         let weighed = self.state.weights.weigh(user, *answer, &mut buffer);
         if !weighed.is_finite() {
-            return Err(TellError::Extra { user, what: "weight", why: "makes its answer too large".to_owned() });
+            return refused("makes its answer too large");
+        }
+        // An answer at another point is for the update alone.
+        if purpose == Purpose::Elsewhere {
+            return Ok(());
         }
         self.parts.belief().check(user, point, weighed.gradient)
     }

@@ -57,7 +57,7 @@ impl<'s> Session<'s> {
     /// version or another one. They are taken in without being billed, and the budget is for what is asked from here on.
     ///
     /// As long as this session would have asked the same users at the same points itself, it goes on as if it had: an
-    /// interrupted run of the same method, seed and settings continues bit for bit. From the first answer on that it would
+    /// interrupted run of the same method, seed and settings with one question out continues bit for bit. From the first answer on that it would
     /// not have asked for, its belief takes in every answer, and its update moves from each answer's point as soon as it
     /// can: SAGA once everybody has answered (at once where its table is lazy), and SVRG after a whole sweep. Until then it
     /// stands at the last answer's point; a point past the divergence limit is no place to stand, and its answer goes to the

@@ -41,14 +41,16 @@ impl Session<'_> {
         if sweeping || !self.parts.leave(user) {
             return Err(MemberError::Method { method: self.state.name.clone() });
         }
+        self.state.left.insert(user);
+        let next = self.next_of_sweep(user + 1);
         let state = &mut self.state;
-        state.left.insert(user);
         state.follow_up = state.follow_up.filter(|chosen| chosen.user != user);
         let out = state.questions.open.iter().find(|question| question.chosen.user == user);
         if let Some(ticket) = out.map(|question| question.ticket) {
             state.questions.close(ticket, Outcome::Failed { billed: false });
         }
         if let Some(sweep) = &mut state.sweep {
+            sweep.next = if sweep.next == Some(user) { next } else { sweep.next };
             sweep.again.retain(|other| *other != user);
             sweep.held.retain(|(question, _)| question.chosen.user != user);
         }
@@ -70,10 +72,14 @@ impl Session<'_> {
             return Ok(());
         }
         self.parts.belief_mut().join(user);
-        // Where steps need an answer of everybody, this one is asked first.
+        // Where steps need an answer of everybody, this one is asked first, unless its turn is still to come.
         if self.parts.belief().wants_first_sweep() {
-            self.state.sweep.get_or_insert_with(Sweep::default).again.push(user);
+            let sweep = self.state.sweep.get_or_insert_with(Sweep::default);
+            if sweep.next.is_none_or(|next| user < next) {
+                sweep.again.push(user);
+            }
         }
+        self.go_on_with_somebody();
         Ok(())
     }
 

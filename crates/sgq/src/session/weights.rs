@@ -45,7 +45,11 @@ impl Weights {
 
     /// An answer as all parts see it.
     pub fn weigh<'a>(&self, user: usize, answer: Answer<'a>, buffer: &'a mut OwnedAnswer) -> Answer<'a> {
-        let weight = self.of(user);
+        let weight = match answer.weight {
+            // The first one told is what counts as one.
+            Some(told) => told / if self.each.is_empty() { told } else { self.unit },
+            None => self.of(user),
+        };
         if weight == 1.0 {
             return answer;
         }

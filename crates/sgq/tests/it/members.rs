@@ -1,10 +1,12 @@
 //! Users who leave and join, what users count, and budgets other than queries.
 
 use sgq::{
-    Answer, LastGradient, MemberError, Method, Problem, Random, Session, Settings, SettingsError, Sight, StopReason,
+    Answer, Detail, LastGradient, MemberError, Method, Problem, Random, Session, Settings, SettingsError, Sight,
+    StopReason,
     choice::{Search, SurrogateEi},
     method,
     problem::{DenseQuadratic, Quadratic},
+    session::Failure,
     setting::Value,
     update::Saga,
 };
@@ -240,4 +242,132 @@ fn answers_may_say_what_they_cost() {
     let query = session.ask().unwrap().unwrap();
     session.tell(query.ticket, Answer::new(&[1.0]).cost(12.5)).unwrap();
     assert_eq!(session.meter().cost(), 12.5);
+}
+
+/// Who is next in a first sweep may leave, and join again before its turn: nobody is waited for, or asked twice.
+#[test]
+fn a_first_sweep_goes_on_without_its_next_user() {
+    let mut session = Session::new(method::saga(), settings()).unwrap();
+    session.leave(0).unwrap();
+    let asked: Vec<_> = (0..40).map(|_| answer(&mut session)).collect();
+    assert!(asked.iter().all(|user| user.is_some_and(|user| user != 0)), "{asked:?}");
+    let mut session = Session::new(method::saga(), settings()).unwrap();
+    session.leave(0).unwrap();
+    session.join(0).unwrap();
+    let mut first: Vec<_> = (0..4).map(|_| answer(&mut session).unwrap()).collect();
+    first.sort_unstable();
+    assert_eq!(first, [0, 1, 2, 3]);
+}
+
+/// Who leaves and joins while somebody else was never asked, and is away, is asked again.
+#[test]
+fn who_joins_is_asked_though_others_are_away() {
+    let mut session = Session::new(method::frugal(), settings()).unwrap();
+    session.away(3).unwrap();
+    (0..9).for_each(|_| assert!(answer(&mut session).is_some()));
+    session.leave(1).unwrap();
+    session.join(1).unwrap();
+    assert!((0..9).any(|_| answer(&mut session) == Some(1)));
+}
+
+/// A budget that is spent by an answer that waits for others, or is of no use, ends the run too.
+#[test]
+fn a_budget_ends_the_run_whatever_becomes_of_the_last_answer() {
+    let mut session = Session::new(method::gd(), settings().budget(2)).unwrap();
+    session.away(0).unwrap();
+    (0..2).for_each(|_| assert!(answer(&mut session).is_some()));
+    assert_eq!(session.stop_reason(), Some(StopReason::Budget { queries: 2 }));
+    let mut session = Session::new(method::frugal(), settings().budget(1).open(2)).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    session.leave(query.user).unwrap();
+    session.tell(query.ticket, &[1.0]).unwrap();
+    assert_eq!(session.stop_reason(), Some(StopReason::Budget { queries: 1 }));
+}
+
+#[test]
+fn a_budget_in_cost_is_kept_in_sweeps() {
+    let settings = settings().costs(vec![1.0, 100.0, 1.0, 1.0]).cost_budget(50.0);
+    let mut session = Session::new(method::saga(), settings).unwrap();
+    while answer(&mut session).is_some() {}
+    assert_eq!(session.stop_reason(), Some(StopReason::CostBudget { cost: 3.0 }));
+}
+
+/// Where those who told Hessians have left, the others' objective is still found.
+#[test]
+fn what_leavers_told_of_curvature_holds() {
+    let mut session = Session::new(method::frugal(), settings().answers(Detail::Hessian)).unwrap();
+    let ask = |session: &mut Session<'_>, times: usize| {
+        for _ in 0..times {
+            let query = session.ask().unwrap().unwrap();
+            let gradient = [slope(query.user, query.point[0])];
+            let plain = Answer::new(&gradient);
+            session.tell(query.ticket, if query.user == 0 { plain.hessian(&[2.0]) } else { plain }).unwrap();
+        }
+    };
+    ask(&mut session, 8);
+    session.leave(0).unwrap();
+    ask(&mut session, 40);
+    assert!((session.point()[0] - 29.0).abs() < 1e-6, "{:?}", session.point());
+}
+
+/// Hessians that are zero where the run starts, such as Huber's far out, are no reason to go far.
+#[test]
+fn users_without_curvature_at_the_start_are_gone_down_slowly() {
+    let mut session = Session::new(method::frugal(), Settings::new(vec![9.0], 4).answers(Detail::Hessian)).unwrap();
+    let centers = [0.0, 1.0, 2.0, -1.0];
+    for _ in 0..400 {
+        let query = session.ask().unwrap().unwrap();
+        let off = query.point[0] - centers[query.user];
+        let (gradient, hessian) = ([off.clamp(-1.0, 1.0)], [f64::from(u8::from(off.abs() < 1.0))]);
+        session.tell(query.ticket, Answer::new(&gradient).hessian(&hessian)).unwrap();
+    }
+    assert_eq!(session.stop_reason(), None);
+    assert!((0.0..=1.0).contains(&session.point()[0]), "{:?}", session.point());
+}
+
+/// Parts of an answer that hold the same number are not the same part.
+#[test]
+fn another_part_is_another_answer() {
+    let mut session = Session::new(method::sgd(), settings().step_size(0.1)).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    let plain = Answer::new(&[1.0]);
+    session.tell(query.ticket, plain.loss(2.0)).unwrap();
+    session.tell(query.ticket, plain.loss(2.0)).unwrap();
+    for other in [plain, plain.loss(3.0), plain.hessian(&[2.0]), plain.variance(&[2.0]), plain.weight(2.0).loss(2.0)] {
+        assert!(session.tell(query.ticket, other).is_err(), "{other:?}");
+    }
+    assert_eq!(session.queries(), 1);
+}
+
+/// Failed questions of those who left may still be billed, once; who joins lets a run go on.
+#[test]
+fn leaving_loses_no_bill_and_joining_revives() {
+    let mut session = Session::new(method::frugal(), settings()).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    session.leave(query.user).unwrap();
+    session.fail_with(query.ticket, Failure::new().billed()).unwrap();
+    session.fail_with(query.ticket, Failure::new().billed()).unwrap();
+    assert_eq!(session.queries(), 1);
+    (0..4).for_each(|user| session.away(user).unwrap());
+    assert_eq!((session.ask().unwrap(), session.stop_reason()), (None, Some(StopReason::NobodyAnswers)));
+    session.join(query.user).unwrap();
+    assert_eq!(session.stop_reason(), None);
+}
+
+/// A told weight is checked before it counts.
+#[test]
+fn told_weights_that_are_too_large_are_refused() {
+    let mut session = Session::new(method::frugal(), settings()).unwrap();
+    let mut tell = |weight: f64| {
+        let query = session.ask().unwrap().unwrap();
+        session.tell(query.ticket, Answer::new(&[1.0]).weight(weight))
+    };
+    tell(1e-200).unwrap();
+    assert!(tell(1e200).is_err());
+    tell(1e-200).unwrap();
+    let problem = Quadratic::scalar(&[1.0; 4], &CENTERS).unwrap();
+    let settings = Settings::for_problem(vec![1.0], &problem);
+    let mut session = Session::with_sight(method::frugal(), settings, Sight::Problem(&problem)).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    assert!(session.tell(query.ticket, Answer::new(&[1.0]).weight(2.0)).is_err());
 }

@@ -280,10 +280,7 @@ impl Own {
 
     /// What all quadratics say together: Eq. (48) to (52). None where numbers are past what can be held, or nobody curves.
     pub fn fit(&mut self, sizes: &[f64], square_sizes: f64, users: usize) {
-        // Whoever told a Hessian may have left: what they said of the others' curvature still holds.
-        if self.asked().any(|(_, quadratic)| quadratic.source == Source::Told) {
-            self.mean = self.fitted(sizes, square_sizes, users);
-        }
+        self.mean = self.fitted(sizes, square_sizes, users);
     }
 
     fn fitted(&self, sizes: &[f64], square_sizes: f64, users: usize) -> Option<Mean> {
@@ -304,14 +301,21 @@ impl Own {
             others.add(weight(user), &quadratic.hessian);
             of_others += weight(user) * sizes[user];
         }
-        others.scale(1.0 / of_others);
+        // Whoever told a Hessian may have left: what they said of the others' curvature still holds.
+        match (told, &self.mean) {
+            (0, Some(before)) => others = before.others.clone(),
+            _ => others.scale(1.0 / of_others),
+        }
         let (mut curvature, mut pull) = (Square::zero(dim), vec![0.0; dim]);
         for (user, quadratic) in self.asked() {
             curvature.add(weight(user), &quadratic.curvature(&others, sizes[user]));
             kernel::add_scaled(&mut pull, -weight(user), &quadratic.at(&self.start, &others, sizes[user]));
         }
         let typical = curvature.trace() / dim as f64;
-        curvature.add_to_diagonal(FRUGAL.first_curvature / told as f64 * (1.0 - count / all) * typical);
+        curvature.add_to_diagonal(FRUGAL.first_curvature / told.max(1) as f64 * (1.0 - count / all) * typical);
+        if typical.is_nan() || typical <= 0.0 {
+            return None;
+        }
         let factor = factor(&mut curvature, typical)?;
         let mut way = pull;
         matrix::cholesky_solve(&factor, &mut way);
