@@ -152,6 +152,8 @@ pub(crate) struct Constants {
     /// without noise does both.
     pub roughest: f64,
     pub least_bent: f64,
+    /// And the way is at most this part of what a move may be.
+    pub shortest_way: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -218,6 +220,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     carried_doubt: 4.0,
     roughest: 100.0,
     least_bent: 10.0,
+    shortest_way: 0.1,
 };
 
 /// Where all is zero, something has to be divided by.

@@ -242,7 +242,11 @@ impl Own {
                 let mut left = off.clone();
                 kernel::add_scaled(&mut left, -0.5, &bent);
                 let unexplained = mean.length_squared(&left);
+                // On a long way a user without curvature at both ends may have some in between.
+                let is_short = self.roughness.square() * kernel::dot(&way, &mean.curvature.times_vector(&way))
+                    < FRUGAL.shortest_way * FRUGAL.shortest_way;
                 let is_noise = before.is_exact
+                    && is_short
                     && reply.variance.is_none()
                     && kernel::norm(&left) > rounding
                     && found > FRUGAL.roughest * expected * expected
