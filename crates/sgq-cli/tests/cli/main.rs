@@ -74,10 +74,7 @@ fn every_experiment_in_the_repository_runs() {
     for entry in fs::read_dir(root().join("experiments")).unwrap() {
         let file = entry.unwrap().path();
         // The benchmarks need data; they have tests of their own.
-        if ["grouped.toml", "ablation.toml", "open.toml", "time.toml", "failing.toml", "noise.toml"]
-            .iter()
-            .any(|name| file.ends_with(name))
-        {
+        if String::from_utf8(read(&file)).unwrap().contains("../data/") {
             continue;
         }
         let out = format!("quick-{count}");
