@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Oracle, Query, TellError};
+use crate::{Oracle, Query, TellError, kernel};
 
 /// How much an answer says. Each level includes the ones before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -108,8 +108,8 @@ impl<'a> Answer<'a> {
 
     /// Whether all its numbers are: an exact answer may be past what numbers can hold.
     pub(crate) fn is_finite(&self) -> bool {
-        let many = [Some(self.gradient), self.hessian, self.variance].into_iter().flatten();
-        self.loss.is_none_or(f64::is_finite) && many.flatten().all(|value| value.is_finite())
+        let mut many = [Some(self.gradient), self.hessian, self.variance].into_iter().flatten();
+        self.loss.is_none_or(f64::is_finite) && many.all(|numbers| kernel::all_within(numbers, f64::MAX))
     }
 
     /// Refuses an answer of a user that cannot be right.
@@ -118,7 +118,9 @@ impl<'a> Answer<'a> {
         if gradient.len() != dim {
             return Err(TellError::Length { user, expected: dim, found: gradient.len() });
         }
-        if let Some(coordinate) = gradient.iter().position(|value| !value.is_finite()) {
+        if !kernel::all_within(gradient, f64::MAX)
+            && let Some(coordinate) = gradient.iter().position(|value| !value.is_finite())
+        {
             return Err(TellError::NotFinite { user, coordinate, value: gradient[coordinate] });
         }
         let refused = |what, why: String| Err(TellError::Extra { user, what, why });
@@ -206,9 +208,7 @@ impl OwnedAnswer {
             self.hessian = users.hessian(*user, point, &mut hessian).then(|| packed(&hessian, dim));
         }
     }
-}
 
-impl OwnedAnswer {
     /// Adds noise to each coordinate of the gradient, and states its variance where there is one to state.
     pub fn disturb(&mut self, mut noise: impl FnMut() -> f64, variance: Option<f64>) {
         self.gradient.iter_mut().for_each(|value| *value += noise());

@@ -234,10 +234,8 @@ impl<'s> Session<'s> {
     /// Whether the budgets allow one more question, with those that are out.
     fn may_ask(&self) -> bool {
         let State { meter, questions, stop_rules, .. } = &self.state;
-        let out = &questions.open;
-        let cost = out.iter().map(|question| meter.cost_of(question.chosen.user)).sum();
-        let numbers = out.len() as u64 * self.numbers_wanted();
-        stop_rules.allows(out.len() as u64, cost, numbers, meter, self.numbers_wanted())
+        stop_rules.allows(questions.open.len() as u64, self.numbers_wanted(), meter)
+            && self.state.cost_left().is_none_or(|left| meter.cheapest() <= left)
     }
 
     /// How many numbers an answer has, if its user says as much as is of use: the gradient, and what [`Query::wants`] names.
@@ -264,7 +262,7 @@ impl<'s> Session<'s> {
                 if self.state.questions.open.is_empty() {
                     let cost = self.state.meter.cost();
                     let could = (0..self.state.users()).any(|user| self.state.is_there(user));
-                    let too_dear = could && self.state.stop_rules.cost_left(cost).is_some();
+                    let too_dear = could && self.state.cost_left().is_some();
                     self.state.stop =
                         Some(if too_dear { StopReason::CostBudget { cost } } else { StopReason::NobodyAnswers });
                 }
@@ -358,9 +356,8 @@ impl<'s> Session<'s> {
     /// Whether each user cannot be asked now, because it is out, away, has just failed, or costs more than what is left; empty
     /// where everybody can be.
     fn busy(&self) -> Vec<bool> {
-        let State { questions, absence, left: gone, meter, stop_rules, .. } = &self.state;
-        let out = || questions.open.iter().map(|question| question.chosen.user);
-        let left = stop_rules.cost_left(meter.cost() + out().map(|user| meter.cost_of(user)).sum::<f64>());
+        let State { questions, absence, left: gone, meter, .. } = &self.state;
+        let left = self.state.cost_left();
         if questions.open.is_empty()
             && absence.is_empty()
             && gone.is_empty()
@@ -369,7 +366,8 @@ impl<'s> Session<'s> {
             return Vec::new();
         }
         let mut busy = vec![false; self.state.users()];
-        out().chain(absence.cannot_be_asked()).chain(gone.iter().copied()).for_each(|user| busy[user] = true);
+        let out = questions.open.iter().map(|question| question.chosen.user);
+        out.chain(absence.cannot_be_asked()).chain(gone.iter().copied()).for_each(|user| busy[user] = true);
         if let Some(left) = left {
             busy.iter_mut().enumerate().for_each(|(user, busy)| *busy |= meter.cost_of(user) > left);
         }
@@ -564,9 +562,15 @@ impl State {
     /// what is left.
     fn is_free(&self, user: usize) -> bool {
         let is_out = |question: &Question| question.chosen.user == user;
-        let out = || self.questions.open.iter().map(|question| self.meter.cost_of(question.chosen.user)).sum::<f64>();
-        let is_cheap = |cost: f64| self.stop_rules.cost_left(self.meter.cost() + out()).is_none_or(|left| cost <= left);
-        !self.questions.open.iter().any(is_out) && self.is_there(user) && is_cheap(self.meter.cost_of(user))
+        !self.questions.open.iter().any(is_out)
+            && self.is_there(user)
+            && self.cost_left().is_none_or(|left| self.meter.cost_of(user) <= left)
+    }
+
+    /// What is left of the budget in cost, once what is out is paid; none where there is no such budget.
+    fn cost_left(&self) -> Option<f64> {
+        let left = self.stop_rules.cost_left(self.meter.cost())?;
+        Some(left - self.questions.open.iter().map(|question| self.meter.cost_of(question.chosen.user)).sum::<f64>())
     }
 
     /// Whether a user is one, is not away, and has not just failed.

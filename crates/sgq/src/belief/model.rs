@@ -46,7 +46,6 @@ use secants::Secant;
 pub struct Model {
     /// Whether `L_i` are learned even where they are known.
     learning: bool,
-    dim: usize,
     /// `s_i`, one on average.
     sizes: Vec<f64>,
     /// `Σ s_i²`.
@@ -176,7 +175,6 @@ impl Belief for Model {
         let sizes = sizes(users, smoothness);
         *self = Self {
             learning: self.learning,
-            dim,
             square_sizes: kernel::norm_squared(&sizes),
             sizes,
             scale: Scale::new(smoothness),
@@ -250,7 +248,7 @@ impl Belief for Model {
     }
 
     fn uses(&self) -> Detail {
-        match Curvature::of(self.dim) {
+        match Curvature::of(self.answers.mean_gradient().len()) {
             Curvature::Matrix { .. } => Detail::Hessian,
             Curvature::LowRank { .. } => Detail::Gradient,
         }

@@ -17,8 +17,7 @@ const ONE: &str = "1 a step";
 const N_THEN_ONE: &str = "n at the start, then 1 a step";
 const SNAPSHOTS: &str = "n a snapshot, then 1 a step";
 const EVERYBODY: &str = "n an evaluation";
-const N_THEN_ONE_WITH_HESSIANS: &str =
-    "n at the start, then 1 a step; the Hessians that come with the answers are not billed";
+const N_THEN_ONE_WITH_HESSIANS: &str = "n at the start, then 1 a step; every answer has a Hessian";
 
 /// Declares methods: the summary, the name, what is charged, the constructor with the paper's settings, and the parts.
 macro_rules! methods {
@@ -134,7 +133,7 @@ methods! {
     "fednl", N_THEN_ONE_WITH_HESSIANS, fednl(): Nothing, Uniform, NewtonLearning::new(1);
 
     /// Newton's method over everybody, as DataSHIELD and vantage6 fit a GLM: no step size
-    "fisher-scoring", "n a step; the Hessians that come with the answers are not billed", fisher_scoring():
+    "fisher-scoring", "n a step; every answer has a Hessian", fisher_scoring():
         Nothing, Cyclic::new(), FisherScoring::new();
 
     /// full gradient descent

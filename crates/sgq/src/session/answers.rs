@@ -159,7 +159,7 @@ impl Session<'_> {
         }
         let mut buffer = OwnedAnswer::default();
         let weighed = self.state.weights.weigh(user, *answer, &mut buffer);
-        if !weighed.is_finite() {
+        if self.state.weights.of_answer(user, answer) != 1.0 && !weighed.is_finite() {
             return refused("makes its answer too large");
         }
         // An answer at another point is for the update alone.

@@ -124,11 +124,10 @@ impl StopRules {
         self.numbers_budget = self.numbers_budget.map(|budget| budget.saturating_add(numbers));
     }
 
-    /// Whether the budgets allow one more question, with so many out that will cost so much and bring so many numbers.
-    pub(super) fn allows(&self, out: u64, cost: f64, numbers: u64, meter: &Meter, numbers_each: u64) -> bool {
+    /// Whether the budgets in queries and numbers allow one more question, with so many out, each of which brings so many numbers.
+    pub(super) fn allows(&self, out: u64, numbers_each: u64, meter: &Meter) -> bool {
         self.budget.is_none_or(|budget| meter.billed().saturating_add(out) < budget)
-            && self.cost_left(meter.cost() + cost).is_none_or(|left| meter.cheapest() <= left)
-            && self.numbers_budget.is_none_or(|budget| meter.numbers() + numbers + numbers_each <= budget)
+            && self.numbers_budget.is_none_or(|budget| meter.numbers() + (out + 1) * numbers_each <= budget)
     }
 
     /// What is left of the budget in cost where so much is spent; none where there is no such budget. Rounding does not spend it.

@@ -45,16 +45,21 @@ impl Weights {
 
     /// An answer as all parts see it.
     pub fn weigh<'a>(&self, user: usize, answer: Answer<'a>, buffer: &'a mut OwnedAnswer) -> Answer<'a> {
-        let weight = match answer.weight {
-            // The first one told is what counts as one.
-            Some(told) => told / if self.each.is_empty() { told } else { self.unit },
-            None => self.of(user),
-        };
+        let weight = self.of_answer(user, &answer);
         if weight == 1.0 {
             return answer;
         }
         *buffer = OwnedAnswer::from(&answer);
         buffer.scale(weight);
         Answer::from(&*buffer)
+    }
+
+    /// What an answer counts, with what it says itself.
+    pub fn of_answer(&self, user: usize, answer: &Answer<'_>) -> f64 {
+        match answer.weight {
+            // The first one told is what counts as one.
+            Some(told) => told / if self.each.is_empty() { told } else { self.unit },
+            None => self.of(user),
+        }
     }
 }

@@ -120,14 +120,7 @@ impl<B: Belief> Update<B> for IncrementalNewton {
         if let Some(hessian) = hessian {
             self.quadratics.replace(&step.reply, hessian);
         }
-        let is_step = match step.reply.purpose {
-            Purpose::Sweep { last } => {
-                self.started = last;
-                last
-            }
-            _ => hessian.is_some(),
-        };
-        is_step && self.quadratics.move_to_minimiser(point)
+        is_step(&mut self.started, step.reply.purpose, hessian.is_some()) && self.quadratics.move_to_minimiser(point)
     }
 }
 
@@ -222,15 +215,17 @@ impl<B: Belief> Update<B> for NewtonLearning {
 
     fn step(&mut self, step: Step<'_, B>, _random: &mut Random, point: &mut [f64]) -> bool {
         let taken = self.take(&step.reply);
-        let is_step = match step.reply.purpose {
-            Purpose::Sweep { last } => {
-                self.started = last;
-                last
-            }
-            _ => taken,
-        };
-        is_step && self.quadratics.move_to_minimiser(point)
+        is_step(&mut self.started, step.reply.purpose, taken) && self.quadratics.move_to_minimiser(point)
     }
+}
+
+/// Whether there is a step on an answer: on the last one of the first sweep, and after that on each that has a Hessian.
+fn is_step(started: &mut bool, purpose: Purpose, has_hessian: bool) -> bool {
+    if let Purpose::Sweep { last } = purpose {
+        *started = last;
+        return last;
+    }
+    has_hessian
 }
 
 fn add_to_diagonal(matrix: &mut [f64], dim: usize, value: f64) {

@@ -456,7 +456,7 @@ fn after_sixty(method: Method) -> Vec<u8> {
     session.snapshot().unwrap()
 }
 
-const FROZEN_LENGTH_FRUGAL: usize = 1766;
+const FROZEN_LENGTH_FRUGAL: usize = 1765;
 const FROZEN_LENGTH: usize = 1063;
 const FROZEN_SUM: u64 = 4_920_937_769_789_570_611;
 
