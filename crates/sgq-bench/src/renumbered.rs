@@ -77,6 +77,10 @@ impl Problem for Renumbered {
         self.problem.objective_smoothness()
     }
 
+    fn is_smooth_everywhere(&self) -> bool {
+        self.problem.is_smooth_everywhere()
+    }
+
     fn is_quadratic(&self) -> bool {
         self.problem.is_quadratic()
     }

@@ -16,7 +16,7 @@ use crate::{
 
 pub use last_gradient::{LastGradient, Replaced};
 pub use learned::LearnedSmoothness;
-pub use model::{Curvature, Model};
+pub use model::{Curvature, Model, Remaining};
 
 /// What is held of the users: built from their answers, read by the update and then by the choice.
 ///
@@ -89,6 +89,22 @@ pub trait Belief: Part {
     /// A user who had left is one again, of whom nothing is known. Only called after `leave` has returned true.
     fn join(&mut self, user: usize) {
         let _ = user;
+    }
+
+    /// Whether it will be able to tell how far it is still to go.
+    fn can_tell_remaining(&self) -> bool {
+        false
+    }
+
+    /// At least `‖∇f(x)‖`, where every user's gradient is as smooth as that: from answers that are exact, once everybody was asked.
+    fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> Option<f64> {
+        let _ = (point, smoothness);
+        None
+    }
+
+    /// How far it is still to go, where the belief can tell since the last answer.
+    fn remaining(&self) -> Option<Remaining> {
+        None
     }
 
     /// Whether it will have a surrogate gradient.

@@ -154,6 +154,22 @@ pub(crate) struct Constants {
     pub least_bent: f64,
     /// And the way is at most this part of what a move may be.
     pub shortest_way: f64,
+
+    // § 14: what remains.
+    /// The standard deviation of the logarithm of the truth over the estimate: before anything is seen of it, and at least.
+    pub first_doubt: f64,
+    pub least_doubt: f64,
+    /// The ends of the interval, in standard deviations: 95% on each side, for a normal variable.
+    pub interval_sd: f64,
+    /// How often a pass earlier estimates are looked back at; with more parameters less often, to keep fewer points.
+    pub looks_back: usize,
+    pub looks_back_low_rank: usize,
+    /// What each look back leaves of the ones before.
+    pub looks_kept: f64,
+    /// Part of users' departures from their quadratics that all have in common, so that it does not average out.
+    pub rough_alike: f64,
+    /// So many users are asked before an estimate ends a run.
+    pub asked_to_stop: usize,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -221,6 +237,14 @@ pub(crate) const FRUGAL: Constants = Constants {
     roughest: 100.0,
     least_bent: 10.0,
     shortest_way: 0.1,
+    first_doubt: 1.5,
+    least_doubt: 0.7,
+    interval_sd: 1.645,
+    looks_back: 8,
+    looks_back_low_rank: 2,
+    looks_kept: 0.8,
+    rough_alike: 0.25,
+    asked_to_stop: 8,
 };
 
 /// Where all is zero, something has to be divided by.

@@ -38,7 +38,7 @@ pub mod theory;
 pub mod update;
 
 pub use answer::{Answer, Detail};
-pub use belief::{Belief, LastGradient};
+pub use belief::{Belief, LastGradient, Remaining};
 pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene};
 pub use linear::LinearSaga;
 pub use meter::Meter;

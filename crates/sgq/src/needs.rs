@@ -75,6 +75,7 @@ pub enum Need {
     Polls,
     Hessians,
     Surrogate,
+    Remaining,
     OneAtATime,
 }
 
@@ -101,6 +102,9 @@ impl fmt::Display for Need {
             }
             Self::OneAtATime => {
                 "needs every answer before it can ask the next question: let one question be open, or take another method"
+            }
+            Self::Remaining => {
+                "cannot tell what remains, so there is no tolerance to stop by: use another stop, or frugal, which can"
             }
             Self::Surrogate => "keeps no gradients, so there is no surrogate gradient to stop by: use another stop",
         })

@@ -48,6 +48,11 @@ pub trait Problem: Oracle {
         false
     }
 
+    /// Whether each `L_i` holds everywhere, and not only around the points that a run is expected to visit.
+    fn is_smooth_everywhere(&self) -> bool {
+        true
+    }
+
     /// A minimiser and the infimum, where they are known.
     fn optimum(&self) -> Option<&Optimum>;
 

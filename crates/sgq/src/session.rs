@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Answer, Belief, ChoiceError, Chosen, Detail, Meter, Oracle, Problem, Random, Smoothness,
+    Answer, Belief, ChoiceError, Chosen, Detail, Meter, Oracle, Problem, Random, Remaining, Settings, Smoothness,
     answer::{OwnedAnswer, packed_length},
     choice::Purpose,
     kernel,
@@ -183,6 +183,7 @@ struct State {
     /// The most that users are asked for.
     answers: Detail,
     weights: Weights,
+    certifying: Certifying,
     /// The sweep under way.
     sweep: Option<Sweep>,
     /// Who is to be asked at the current point next, after an answer at another one.
@@ -193,6 +194,26 @@ struct State {
     left: BTreeSet<usize>,
     failures: FailureLog,
     stop: Option<StopReason>,
+}
+
+/// What a proof of how much remains rests on, beside the users' smoothness.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Certifying {
+    pl_constant: Option<f64>,
+    /// Whether `L_i` hold everywhere, answers are exact, and what users count was known beforehand.
+    is_certain: bool,
+}
+
+impl Certifying {
+    fn new(settings: &Settings) -> Self {
+        Self { pl_constant: settings.pl_constant, is_certain: !settings.local_smoothness }
+    }
+
+    /// Looks at what an answer says of itself.
+    fn see(&mut self, answer: &Answer<'_>) {
+        let has_noise = answer.variance.is_some_and(|variance| variance.iter().any(|variance| *variance > 0.0));
+        self.is_certain &= !has_noise && answer.weight.is_none();
+    }
 }
 
 impl<'s> Session<'s> {
@@ -463,7 +484,7 @@ impl<'s> Session<'s> {
             &state.meter,
             self.numbers_wanted(),
             || if moved { self.sight.gap(&state.point) } else { None },
-            self.parts.belief().surrogate_gradient(),
+            self.parts.belief(),
         )
     }
 
@@ -519,6 +540,50 @@ impl<'s> Session<'s> {
     /// run can watch it.
     pub fn surrogate_gradient_norm(&self) -> Option<f64> {
         self.parts.belief().surrogate_gradient().map(kernel::norm)
+    }
+
+    /// How far it is still to go from the [point](Session::point), by the method's own account of the answers paid for; `None`
+    /// where it has none.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// let mut session = Session::new(method::frugal(), Settings::new(vec![5.0], 4).smoothness(vec![2.0; 4]).budget(3))?;
+    /// while let Some(query) = session.ask()? {
+    ///     session.tell(query.ticket, &[2.0 * (query.point[0] - [2.0, 1.0, -1.0, -2.0][query.user])])?;
+    /// }
+    /// let remaining = session.remaining().expect("frugal has a model");
+    /// assert!(remaining.low < remaining.gap && remaining.gap < remaining.high && remaining.gap < remaining.at_start);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remaining(&self) -> Option<Remaining> {
+        self.parts.belief().remaining()
+    }
+
+    /// What is proven to remain at most: `f(x) − inf f ≤ G²/2μ` at the [point](Session::point), where `G = ‖mean g_i‖ + mean L_i
+    /// ‖x − x_i‖ ≥ ‖∇f(x)‖` comes from answers that were paid for.
+    ///
+    /// `None` before everybody was asked, and where the `L_i` or `μ` are [not given](crate::Settings::pl_constant) or hold [only
+    /// nearby](crate::Settings::local_smoothness), where answers have noise, or weights that were not known beforehand, and for
+    /// methods that do not keep everybody's answer. It is as true as the constants that were given.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method, problem::Quadratic, simulate::gap_curve, Problem, Oracle};
+    /// let users = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0])?;
+    /// let mut session = Session::new(method::saga(), Settings::for_problem(vec![5.0], &users).budget(40))?;
+    /// let mut gradient = [0.0];
+    /// while let Some(query) = session.ask()? {
+    ///     users.gradient(query.user, &query.point, &mut gradient);
+    ///     session.tell(query.ticket, &gradient)?;
+    /// }
+    /// assert!(users.gap(session.point()).unwrap() <= session.certified().expect("all of it is known"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn certified(&self) -> Option<f64> {
+        let Certifying { pl_constant, is_certain } = self.state.certifying;
+        let (smoothness, mu) = (self.state.smoothness.as_ref()?, pl_constant?);
+        let bound = self.parts.belief().gradient_bound(&self.state.point, smoothness.each())?;
+        let certified = bound * bound / (2.0 * mu);
+        (is_certain && mu > 0.0 && certified.is_finite()).then_some(certified)
     }
 
     /// Why the run stopped; `None` while it goes on.

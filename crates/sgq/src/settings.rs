@@ -32,10 +32,12 @@ pub struct Settings {
     pub costs: Option<Vec<f64>>,
     pub weights: Option<Vec<f64>>,
     pub pl_constant: Option<f64>,
+    pub local_smoothness: bool,
     pub step_size: StepSize,
     pub budget: Option<u64>,
     pub cost_budget: Option<f64>,
     pub numbers_budget: Option<u64>,
+    pub tolerance: Option<f64>,
     pub target_gap: Option<f64>,
     pub gradient_tolerance: Option<f64>,
     pub divergence_limit: f64,
@@ -56,10 +58,12 @@ impl Settings {
             costs: None,
             weights: None,
             pl_constant: None,
+            local_smoothness: false,
             step_size: StepSize::Auto,
             budget: None,
             cost_budget: None,
             numbers_budget: None,
+            tolerance: None,
             target_gap: None,
             gradient_tolerance: None,
             divergence_limit: 1e9,
@@ -76,6 +80,7 @@ impl Settings {
             smoothness: problem.smoothness().map(<[f64]>::to_vec),
             objective_smoothness: problem.objective_smoothness(),
             pl_constant: problem.pl_constant(),
+            local_smoothness: !problem.is_smooth_everywhere(),
             ..Self::new(start, problem.users())
         }
     }
@@ -118,9 +123,16 @@ impl Settings {
         self
     }
 
-    /// The Polyak-Łojasiewicz constant `μ`: only the step size from theory asks for it.
+    /// The Polyak-Łojasiewicz constant `μ`, such as that of strong convexity: the step size from theory asks for it, and what is
+    /// [certified](crate::Session::certified).
     pub fn pl_constant(mut self, pl_constant: f64) -> Self {
         self.pl_constant = Some(pl_constant);
+        self
+    }
+
+    /// Says that the `L_i` do not hold everywhere, so that nothing can be [certified](crate::Session::certified) by them.
+    pub fn local_smoothness(mut self, local: bool) -> Self {
+        self.local_smoothness = local;
         self
     }
 
@@ -145,6 +157,24 @@ impl Settings {
     /// Stops before all answers together hold more numbers than this.
     pub fn numbers_budget(mut self, numbers: u64) -> Self {
         self.numbers_budget = Some(numbers);
+        self
+    }
+
+    /// Stops once what [remains](crate::Session::remaining) is believed to be at most this part of the gap at the start: 10⁻⁴, say.
+    /// Needs a method that can tell, such as `frugal`. A belief and not a proof.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, StopReason, method};
+    /// let settings = Settings::new(vec![5.0], 4).smoothness(vec![2.0; 4]).budget(100).tolerance(1e-4);
+    /// let mut session = Session::new(method::frugal(), settings)?;
+    /// while let Some(query) = session.ask()? {
+    ///     session.tell(query.ticket, &[2.0 * (query.point[0] - [2.0, 1.0, -1.0, -2.0][query.user])])?;
+    /// }
+    /// assert!(matches!(session.stop_reason(), Some(StopReason::Converged { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tolerance(mut self, part: f64) -> Self {
+        self.tolerance = Some(part);
         self
     }
 

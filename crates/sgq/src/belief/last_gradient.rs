@@ -323,6 +323,15 @@ impl Belief for LastGradient {
         self.norms[user] = 0.0;
     }
 
+    fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> Option<f64> {
+        let users = self.norms.len() - self.left.len();
+        let there = (0..self.norms.len()).filter(|user| !self.left.contains(user));
+        let carried: f64 = there.map(|user| self.error(user, point, smoothness[user])).sum();
+        // Tables of other formats are rounded.
+        let is_exact = self.unasked == 0 && self.gradients.is_f64();
+        is_exact.then(|| kernel::norm(&self.mean) + carried / users as f64)
+    }
+
     fn has_surrogate(&self) -> bool {
         true
     }

@@ -14,6 +14,7 @@ mod noise;
 mod outliers;
 mod outside;
 mod own;
+mod remaining;
 mod scale;
 mod secants;
 mod typical;
@@ -35,6 +36,8 @@ use noise::Noise;
 use outliers::Outliers;
 pub(crate) use outliers::Verdict;
 pub(crate) use own::{Mean, Own, Spread as UserSpread};
+use remaining::Hindsight;
+pub use remaining::Remaining;
 pub(crate) use scale::Scale;
 use secants::Secant;
 
@@ -82,6 +85,9 @@ pub struct Model {
     proven_steps: bool,
     /// Whether the last answer points uphill along the way from the anchor.
     uphill: bool,
+    /// How far it is still to go from where the last move led; none where the model has nothing to say.
+    remaining: Option<Remaining>,
+    hindsight: Hindsight,
     /// The mean gradient as it is believed since the last answer.
     #[serde(skip)]
     estimate: Option<Estimate>,
@@ -194,7 +200,7 @@ impl Belief for Model {
         if self.start.is_empty() {
             self.start = point.to_vec();
         }
-        self.estimate = None;
+        (self.estimate, self.remaining) = (None, None);
         if reply.hessian.is_some() && self.own.is_none() {
             self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
         }
@@ -256,6 +262,19 @@ impl Belief for Model {
 
     fn has_surrogate(&self) -> bool {
         true
+    }
+
+    fn can_tell_remaining(&self) -> bool {
+        true
+    }
+
+    fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> Option<f64> {
+        let is_exact = self.answers.iter().all(|(_, answer)| answer.noise <= 0.0) && !self.noise.is_found();
+        (self.all_asked() && is_exact).then(|| self.carried_bound(point, smoothness))
+    }
+
+    fn remaining(&self) -> Option<Remaining> {
+        self.remaining
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
@@ -398,7 +417,7 @@ impl Model {
     }
 
     /// `G = ‖mean gᵢ‖ + mean Lᵢ ‖x − xᵢ‖ ≥ ‖∇f(x)‖`, once everybody was asked: Eq. (36).
-    pub(crate) fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> f64 {
+    pub(crate) fn carried_bound(&self, point: &[f64], smoothness: &[f64]) -> f64 {
         let carried = self.answers.iter().map(|(user, it)| smoothness[user] * kernel::distance(&it.point, point));
         kernel::norm(self.answers.mean_gradient()) + carried.sum::<f64>() / self.users() as f64
     }
@@ -409,6 +428,9 @@ impl Model {
         self.proven_steps = matches!(how, Move::Proven);
         if let (Move::ByOwn { cut }, Some(own)) = (&how, &mut self.own) {
             own.cut = *cut;
+        }
+        if matches!(how, Move::ByModel { .. } | Move::ByOwn { .. }) {
+            self.look_ahead(to);
         }
         if let Move::ByModel { anchor, followed } = how {
             let kept =

@@ -64,6 +64,13 @@ impl fmt::Debug for Table {
     }
 }
 
+impl Table {
+    /// Whether rows are kept as they are told.
+    pub fn is_f64(&self) -> bool {
+        matches!(self.kept, Kept::F64(_))
+    }
+}
+
 impl Kept {
     fn zeros(users: usize, dim: usize, storage: &Storage) -> Result<Self, StorageError> {
         let folder = storage.find_folder(users, dim)?;

@@ -501,6 +501,10 @@ impl Problem for Regression {
         Some(self.objective_smoothness)
     }
 
+    fn is_smooth_everywhere(&self) -> bool {
+        self.loss.largest_curvature().is_some()
+    }
+
     fn is_quadratic(&self) -> bool {
         self.loss == Loss::Squares
     }

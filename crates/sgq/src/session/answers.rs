@@ -180,6 +180,7 @@ impl Session<'_> {
         if self.state.left.contains(&user) {
             return;
         }
+        self.state.certifying.see(answer);
         if let Some(weight) = answer.weight {
             self.state.weights.learn(user, self.state.users(), weight);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Session, Sight, State, StopRules, Weights,
+    Certifying, Session, Sight, State, StopRules, Weights,
     failure::FailureLog,
     questions::{Absence, Progress, Questions, Sweep},
 };
@@ -66,9 +66,13 @@ impl<'s> Session<'s> {
         if settings.gradient_tolerance.is_some() && !parts.belief().has_surrogate() {
             return unmet(Need::Surrogate);
         }
+        if settings.tolerance.is_some() && !parts.belief().can_tell_remaining() {
+            return unmet(Need::Remaining);
+        }
         if settings.target_gap.is_some() && sight.gap(&settings.start).is_none() {
             return Err(SettingsError::NeedsOptimum);
         }
+        let certifying = Certifying::new(&settings);
         let costs = settings.costs.unwrap_or_default();
         if !costs.is_empty() && costs.len() != users {
             return Err(SettingsError::CostsLength { users, found: costs.len() });
@@ -104,6 +108,7 @@ impl<'s> Session<'s> {
             progress: Progress::default(),
             at_once: settings.open,
             answers: settings.answers,
+            certifying,
             weights,
             sweep: begins_with_sweep.then(|| Sweep::from(0)),
             follow_up: None,

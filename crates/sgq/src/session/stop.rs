@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meter, Settings, SettingsError, kernel};
+use crate::{Belief, Meter, Settings, SettingsError, kernel};
 
 /// Why a run ended. None of these is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,11 @@ pub enum StopReason {
         /// The gap reached.
         gap: f64,
     },
+    /// What remains is believed to be within the tolerance.
+    Converged {
+        /// The gap that is believed to remain, as a part of that at the start.
+        part: f64,
+    },
     /// The norm of the surrogate gradient is at or below the tolerance.
     SurrogateGradient {
         /// The norm reached.
@@ -51,6 +56,10 @@ impl fmt::Display for StopReason {
             Self::CostBudget { cost } => write!(f, "the budget in cost is spent ({cost})"),
             Self::NumbersBudget { numbers } => write!(f, "the budget in numbers sent is spent ({numbers})"),
             Self::TargetGap { gap } => write!(f, "the target gap is reached ({gap:.3e})"),
+            Self::Converged { part: 0.0 } => f.write_str("converged: nothing is believed to remain of the gap"),
+            Self::Converged { part } => {
+                write!(f, "converged: {part:.1e} of the gap at the start is believed to remain")
+            }
             Self::SurrogateGradient { norm } => {
                 write!(f, "the surrogate gradient is small ({norm:.3e})")
             }
@@ -73,6 +82,7 @@ pub(super) struct StopRules {
     budget: Option<u64>,
     cost_budget: Option<f64>,
     numbers_budget: Option<u64>,
+    tolerance: Option<f64>,
     target_gap: Option<f64>,
     gradient_tolerance: Option<f64>,
     largest_coordinate: f64,
@@ -82,6 +92,7 @@ impl StopRules {
     pub(super) fn new(settings: &Settings) -> Result<Self, SettingsError> {
         for (name, value) in [
             ("budget in cost", settings.cost_budget),
+            ("tolerance", settings.tolerance),
             ("target gap", settings.target_gap),
             ("gradient tolerance", settings.gradient_tolerance),
             ("divergence limit", Some(settings.divergence_limit)),
@@ -101,6 +112,7 @@ impl StopRules {
             budget: settings.budget,
             cost_budget: settings.cost_budget,
             numbers_budget: settings.numbers_budget,
+            tolerance: settings.tolerance,
             target_gap: settings.target_gap,
             gradient_tolerance: settings.gradient_tolerance,
             largest_coordinate,
@@ -145,8 +157,14 @@ impl StopRules {
         meter: &Meter,
         numbers_each: u64,
         gap: impl FnOnce() -> Option<f64>,
-        surrogate_gradient: Option<&[f64]>,
+        belief: &dyn Belief,
     ) -> Option<StopReason> {
+        if let Some(tolerance) = self.tolerance
+            && let Some(remaining) = belief.remaining()
+            && remaining.is_within(tolerance)
+        {
+            return Some(StopReason::Converged { part: remaining.part() });
+        }
         if let Some(target) = self.target_gap
             && let Some(gap) = gap()
             && gap <= target
@@ -154,7 +172,7 @@ impl StopRules {
             return Some(StopReason::TargetGap { gap });
         }
         if let Some(tolerance) = self.gradient_tolerance
-            && let Some(gradient) = surrogate_gradient
+            && let Some(gradient) = belief.surrogate_gradient()
         {
             let norm = kernel::norm(gradient);
             if norm <= tolerance {

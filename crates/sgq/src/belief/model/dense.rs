@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     frugal::{FRUGAL, TINY},
+    kernel,
     matrix::Square,
 };
 
@@ -53,12 +54,23 @@ pub(crate) struct Fit {
 /// What is believed of the users' differences, once curvature is fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
-    /// `K C`.
-    pub spread: Square,
+    /// `W`: the directions of the fit.
+    pub directions: Square,
+    /// The variance of users' offsets along each: the diagonal of `Wᵀ C W`.
+    variances: Vec<f64>,
     /// `tr C`.
     pub spread_size: f64,
     /// `h² d`.
     pub own_curvature: f64,
+}
+
+impl Known {
+    /// `v_j`, Eq. (27): what an error of the mean gradient, which is unsure by that part of users' spread, costs along each
+    /// direction that bends so much.
+    pub fn losses(&self, bends: &[f64], unsure: f64) -> Vec<f64> {
+        let loss = |(variance, bend): (&f64, &f64)| (0.5 * variance / bend * unsure).max(0.0);
+        self.variances.iter().zip(bends).map(loss).collect()
+    }
 }
 
 impl Dense {
@@ -101,6 +113,20 @@ impl Dense {
         self.fit.as_ref().zip(self.known.as_ref())
     }
 
+    /// A point, counted from the start, along the directions of the fit.
+    pub fn along_directions(&self, from_start: &[f64]) -> Option<Vec<f64>> {
+        let fit = self.fit.as_ref()?;
+        Some(fit.basis.transposed_times_vector(&fit.metric.to.times_vector(from_start)))
+    }
+
+    /// The Newton point along the directions of the fit, counted from the start as the anchor is, Eq. (27): from the mean gradient
+    /// at the anchor, where they bend so much.
+    pub fn newton(&self, anchor: &[f64], gradient: &[f64], bends: &[f64]) -> Option<Vec<f64>> {
+        let there = self.along_directions(anchor)?;
+        let slope = self.known.as_ref()?.directions.transposed_times_vector(gradient);
+        Some((0..bends.len()).map(|k| there[k] - slope[k] / bends[k]).collect())
+    }
+
     /// The smallest curvature to step by.
     pub fn flattest(&self) -> Option<f64> {
         self.fit.as_ref()?.bends.iter().copied().reduce(f64::min)
@@ -127,7 +153,13 @@ impl Dense {
         }
         let (_, spread) = self.spread(&centred);
         let spread_size = (spread.trace() / self.sums.weight).max(TINY);
-        Some(self.known.insert(Known { spread, spread_size, own_curvature: self.fit.as_ref()?.own_curvature }))
+        let fit = self.fit.as_ref()?;
+        let directions = fit.metric.from.times(&fit.basis);
+        let (columns, images) = (directions.transposed(), spread.times(&directions).transposed());
+        let variance = |k: usize| kernel::dot(columns.row(k), images.row(k)) / self.sums.weight;
+        let variances = (0..fit.bends.len()).map(variance).collect();
+        let own_curvature = fit.own_curvature;
+        Some(self.known.insert(Known { directions, variances, spread_size, own_curvature }))
     }
 
     /// `B u`.

@@ -9,6 +9,8 @@ pub(crate) struct Estimate {
     pub anchor: Vec<f64>,
     pub gradient: Vec<f64>,
     pub unsure: f64,
+    /// How far answers were carried on average, squared: `Σ s_i² r_i² / n²`.
+    pub carried: f64,
 }
 
 impl Estimate {
@@ -18,11 +20,13 @@ impl Estimate {
     /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies by `B`.
     pub fn new(view: &View<'_>, spread: f64, own_curvature: f64, shared: impl FnOnce(&[f64]) -> Vec<f64>) -> Self {
         let dim = view.point.len();
-        let (mut held, mut told, mut told_squares, mut noise) = (0.0, 0.0, 0.0, 0.0);
+        let (mut held, mut told, mut told_squares, mut noise, mut carried) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut weights = Vec::with_capacity(view.answers.count());
         for (user, answer) in view.answers.iter() {
             let size = view.sizes[user];
-            let kept = spread / (spread + own_curvature * answer.unexplained(view.point));
+            let far = answer.unexplained(view.point);
+            let kept = spread / (spread + own_curvature * far);
+            carried += size * size * far / (view.users * view.users);
             held += kept;
             told += size * kept;
             told_squares += size * size * kept;
@@ -65,7 +69,7 @@ impl Estimate {
             *gradient = (*gradient + along_changes[k] - explained[k]) / total;
         }
         let noise = noise / (view.users * view.users * spread);
-        Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) + noise }
+        Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) + noise, carried }
     }
 }
 

@@ -36,6 +36,11 @@ impl Noise {
         }
     }
 
+    /// Whether answers contradict each other, so that they cannot be exact.
+    pub fn is_found(&self) -> bool {
+        self.count > 0.0
+    }
+
     fn found(&self) -> f64 {
         if self.count > 0.0 { self.sum / self.count } else { 0.0 }
     }

@@ -366,18 +366,43 @@ impl Own {
     /// What asking a user again at a point would tell, Eq. (55); none before there is a mean, and for those who were not asked.
     pub fn gain(&self, user: usize, point: &[f64]) -> Option<f64> {
         let (mean, quadratic) = (self.mean.as_ref()?, self.held.get(user)?.as_deref()?);
+        let noise = quadratic.noise;
+        Some(self.error(mean, quadratic, point) + mean.noise * noise * noise / (noise + 1.0))
+    }
+
+    /// What the error of the mean gradient costs at a point, as half a square in the metric of the mean curvature: by those who were
+    /// not asked, by users' departure from their quadratics, and by noise.
+    pub fn loss(&self, sizes: &[f64], users: usize, point: &[f64]) -> f64 {
+        let Some(mean) = &self.mean else {
+            return 0.0;
+        };
+        let asked = self.asked().map(|(user, _)| sizes[user]);
+        let (count, sum) = asked.fold((0.0, 0.0), |(count, sum), size| (count + 1.0, sum + size));
+        let untold = if count < users as f64 { (1.0 - sum / users as f64).max(0.0) } else { 0.0 };
+        let weight = |user: usize| 1.0 / users as f64 + untold / (count * sizes[user]);
+        let (mut alike, mut apart) = (0.0, 0.0);
+        for (user, quadratic) in self.asked() {
+            let (weight, error) = (weight(user), self.error(mean, quadratic, point));
+            alike += weight * error.sqrt();
+            apart += weight * weight * ((1.0 - FRUGAL.rough_alike) * error + quadratic.noise * mean.noise);
+        }
+        let spread = mean.spread.as_ref().map_or(0.0, |spread| spread.unsure * spread.each.trace());
+        0.5 * (spread + FRUGAL.rough_alike * alike * alike + apart)
+    }
+
+    /// How far off a user's quadratic is expected to be at a point: the square of its gradient's error, in the metric of the mean
+    /// curvature.
+    fn error(&self, mean: &Mean, quadratic: &Quadratic, point: &[f64]) -> f64 {
         let way: Vec<f64> = point.iter().zip(&quadratic.point).map(|(now, then)| now - then).collect();
         let far = kernel::dot(&way, &mean.curvature.times_vector(&way));
-        let error = match quadratic.source {
+        match quadratic.source {
             Source::Told => {
                 let own = kernel::dot(&way, &quadratic.hessian.times_vector(&way));
                 let half = 0.5 * (own + FRUGAL.least_own_curvature * far);
                 self.roughness.square() * half * half
             }
             _ => far,
-        };
-        let noise = quadratic.noise;
-        Some(error + mean.noise * noise * noise / (noise + 1.0))
+        }
     }
 }
 

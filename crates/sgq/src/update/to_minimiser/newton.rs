@@ -35,7 +35,7 @@ fn dense(estimate: &Estimate, plan: &Dense, caution: f64) -> Option<Target> {
 
 /// Inside of the basis by its matrix, outside by one number (§ 11).
 fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target> {
-    let Estimate { anchor, gradient, unsure } = estimate;
+    let Estimate { anchor, gradient, unsure, .. } = estimate;
     let (basis, start, around) = (&plan.basis, &plan.outside.sums.start, plan.outside.believed()?);
     let bend = around.bend * caution;
     // Newton's step as it would be if all were outside.
@@ -59,23 +59,15 @@ fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target>
 /// The way from the start to the minimiser, drawn back by how unsure it is, and `F`, Eq. (26) to (29); `anchor` counts from the start too.
 fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Square)> {
     let (fit, known) = plan.believed()?;
-    let (metric, basis, dim) = (&fit.metric, &fit.basis, fit.bends.len());
-    let back = metric.from.times(basis);
     let bends: Vec<f64> = fit.bends.iter().map(|bend| bend * caution).collect();
-    let there = basis.transposed_times_vector(&metric.to.times_vector(anchor));
-    let slope = back.transposed_times_vector(gradient);
-    let newton: Vec<f64> = (0..dim).map(|k| there[k] - slope[k] / bends[k]).collect();
-    // The diagonal of backᵀ · spread · back.
-    let (columns, images) = (back.transposed(), known.spread.times(&back).transposed());
-    let noise = |k: usize| kernel::dot(columns.row(k), images.row(k));
-    let loss = |k: usize| (0.5 * noise(k) / plan.sums.weight / bends[k] * unsure).max(0.0);
-    let losses: Vec<f64> = (0..dim).map(loss).collect();
-    let gain: f64 = (0..dim).map(|k| 0.5 * bends[k] * newton[k] * newton[k]).sum();
-    let each = certain_gain(gain, losses.iter().sum(), dim);
+    let newton = plan.newton(anchor, gradient, &bends)?;
+    let losses = known.losses(&bends, unsure);
+    let gain: f64 = newton.iter().zip(&bends).map(|(newton, bend)| 0.5 * bend * newton * newton).sum();
+    let each = certain_gain(gain, losses.iter().sum(), bends.len());
     let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
     let way: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
     let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
-    Some((back.times_vector(&way), Square::with_eigen(&back, &followed)))
+    Some((known.directions.times_vector(&way), Square::with_eigen(&known.directions, &followed)))
 }
 
 /// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{belief::Model, frugal::FRUGAL};
 
-/// Watches the [bound](Model::gradient_bound) on `‖∇f(x)‖`, once everybody was asked. By the model, it must halve within so many
+/// Watches the [bound](Model::carried_bound) on `‖∇f(x)‖`, once everybody was asked. By the model, it must halve within so many
 /// passes; else SAGA takes over until it has.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Safeguard {
@@ -30,7 +30,7 @@ impl Safeguard {
         if self.reference.is_some() && !self.answers.is_multiple_of(users) {
             return;
         }
-        let bound = belief.gradient_bound(point, smoothness);
+        let bound = belief.carried_bound(point, smoothness);
         match self.reference {
             // What is past all numbers is not halved either.
             // Below what noise explains, SAGA would do no better.
