@@ -126,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let variants =
         [("", false, Detail::Gradient), (", no L_i", true, Detail::Gradient), (", Hessians", false, Detail::Hessian)];
     let methods = |learned: bool| -> Method {
-        let mut method = Method::from(method::frugal());
+        let mut method = method::frugal();
         if learned {
             let _ = method.set("learned", sgq::setting::Value::Switch(true));
         }
@@ -147,7 +147,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             report(&format!("all of them{label}"), &all);
         }
     }
-    let limits = Limits { users: 100, dim: 20, ..Limits::default() };
+    let limits = Limits { users: 100, dim: 20 };
     for (label, learned, answers) in variants {
         let run = |index| {
             let random = random_problem(4242, index, limits)?;
