@@ -52,7 +52,7 @@ impl Observer for Watch<'_> {
         let (Some(remaining), Some(gap)) = (session.remaining(), self.problem.gap(session.point())) else {
             return ControlFlow::Continue(());
         };
-        if !self.has_stopped && remaining.gap <= TOLERANCE * remaining.at_start {
+        if !self.has_stopped && remaining.is_within(TOLERANCE) {
             self.has_stopped = true;
             self.seen.stops.push(gap / self.at_start);
         }
@@ -147,14 +147,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             report(&format!("all of them{label}"), &all);
         }
     }
-    let limits = Limits { users: 100, dim: 20 };
-    for (label, learned, answers) in variants {
-        let run = |index| {
-            let random = random_problem(4242, index, limits)?;
-            watch(&random.problem, methods(learned), answers, derive_seed(1, "trial", index))
-        };
-        let seen = in_parallel(RANDOM_PROBLEMS, &go_on, run).map_err(|error| error.to_string())?;
-        report(&format!("random problems{label}"), &seen.unwrap_or_default());
+    for (users, dim) in [(100, 20), (8, 8)] {
+        let limits = Limits { users, dim };
+        for (label, learned, answers) in variants {
+            let run = |index| {
+                let random = random_problem(4242, index, limits)?;
+                watch(&random.problem, methods(learned), answers, derive_seed(1, "trial", index))
+            };
+            let seen = in_parallel(RANDOM_PROBLEMS, &go_on, run).map_err(|error| error.to_string())?;
+            report(&format!("random, n ≤ {users}{label}"), &seen.unwrap_or_default());
+        }
     }
     Ok(())
 }

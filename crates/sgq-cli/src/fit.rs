@@ -112,6 +112,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
     }
+    let tolerance = args.method.tolerance(&method);
+    if let Some(part) = tolerance {
+        settings = settings.tolerance(part);
+    }
     let step_rule = match args.method.step_size {
         StepRule::Auto => match method.default_step(&settings)? {
             Some(auto) => format!("auto: {}", auto.formula),
@@ -162,6 +166,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         open: args.method.open,
         answers: args.method.answers,
         weights: args.data.weights,
+        tolerance,
         target_gap: args.method.target_gap,
         p: match method.setting("p") {
             Some(Value::Number(p)) => Some(p),

@@ -166,10 +166,13 @@ pub(crate) struct Constants {
     pub looks_back_low_rank: usize,
     /// What each look back leaves of the ones before.
     pub looks_kept: f64,
+    /// The square of shared curvature's error, as a part of it: it carries all answers alike, and does not average out.
+    pub shared_doubt: f64,
     /// Part of users' departures from their quadratics that all have in common, so that it does not average out.
     pub rough_alike: f64,
-    /// So many users are asked before an estimate ends a run.
+    /// So many users are asked before an estimate ends a run, and so much do the looks back weigh before it is taken at its word.
     pub asked_to_stop: usize,
+    pub looks_to_stop: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -243,8 +246,10 @@ pub(crate) const FRUGAL: Constants = Constants {
     looks_back: 8,
     looks_back_low_rank: 2,
     looks_kept: 0.8,
+    shared_doubt: 0.1,
     rough_alike: 0.25,
     asked_to_stop: 8,
+    looks_to_stop: 3.0,
 };
 
 /// Where all is zero, something has to be divided by.

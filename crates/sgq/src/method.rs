@@ -146,6 +146,12 @@ impl Method {
         Ok(self)
     }
 
+    /// Whether the method can tell what [remains](crate::Session::remaining), so that a
+    /// [tolerance](crate::Settings::tolerance) can stop it.
+    pub fn can_tell_remaining(&self) -> bool {
+        self.parts.belief().can_tell_remaining()
+    }
+
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
         !self.parts.facts().own_step

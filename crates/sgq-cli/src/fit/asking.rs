@@ -9,7 +9,7 @@ use std::{
 use indicatif::ProgressBar;
 use serde::Serialize;
 use sgq::{
-    Answer, Problem, Session, StopReason,
+    Answer, Problem, Remaining, Session, StopReason,
     drive::{Billed, Observer, drive},
     problem::Regression,
     simulate::SimulationError,
@@ -97,6 +97,13 @@ pub fn ask_users(
     Ok(run)
 }
 
+/// What is believed to remain, in parts of the gap at the start.
+pub fn in_parts(remaining: &Remaining) -> String {
+    let part = |gap: f64| if gap > 0.0 { format!("{:.1e}", gap / remaining.at_start) } else { "0".to_owned() };
+    let [expected, low, high] = [remaining.gap, remaining.low, remaining.high].map(part);
+    format!("{expected} ({low} to {high})")
+}
+
 /// Looks at the gap now and then, and shows how far it is.
 struct Looks<'a> {
     problem: &'a Regression,
@@ -124,7 +131,9 @@ impl Observer for Looks<'_> {
         }
         if !self.bar.is_hidden() {
             self.bar.set_position(queries);
-            if let Some(norm) = session.surrogate_gradient_norm() {
+            if let Some(remaining) = session.remaining() {
+                self.bar.set_message(format!("remaining {}", in_parts(&remaining)));
+            } else if let Some(norm) = session.surrogate_gradient_norm() {
                 self.bar.set_message(format!("surrogate gradient {}", short(norm)));
             }
         }

@@ -1,6 +1,9 @@
 //! What can be asked of a fit, and what can be wrong with it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use serde::Serialize;
 use sgq::{
@@ -86,6 +89,11 @@ pub struct MethodOptions {
     #[arg(long, value_name = "WHAT", default_value = "gradient", value_parser = parse_answers)]
     #[serde(skip_serializing_if = "is_gradient")]
     pub answers: Detail,
+    /// Stop once so small a part of the gap at the start is believed to remain, by the method's own estimate; or off
+    /// [default: 0.0001, where the method can tell and there is no --target-gap]
+    #[arg(long, value_name = "PART")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tol: Option<Tolerance>,
     /// Stop once the gap is this part of the gap at the start, such as 0.01 (diagnostic: a real run cannot see it)
     #[arg(long, value_name = "PART", value_parser = parse_positive)]
     pub target_gap: Option<f64>,
@@ -107,6 +115,26 @@ pub struct MethodOptions {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 }
+
+/// When to stop by what is believed to remain.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tolerance {
+    Part(f64),
+    Off,
+}
+
+impl FromStr for Tolerance {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let part = || parse_positive(text).map(Self::Part).map_err(|_| "expected a positive number, or off".to_owned());
+        if text == "off" { Ok(Self::Off) } else { part() }
+    }
+}
+
+/// Where nobody gives a tolerance.
+const DEFAULT_TOLERANCE: f64 = 1e-4;
 
 /// A setting of a method, and what it is to be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -230,6 +258,16 @@ impl MethodOptions {
         }
         self.set.iter().try_for_each(|setting| setting.change(&mut method))?;
         Ok(method)
+    }
+
+    /// The tolerance, where there is one. One that was asked for is refused by the session where the method cannot tell.
+    pub fn tolerance(&self, method: &Method) -> Option<f64> {
+        match self.tol {
+            Some(Tolerance::Part(part)) => Some(part),
+            Some(Tolerance::Off) => None,
+            // Whoever gives a gap to stop at has said when to stop.
+            None => (method.can_tell_remaining() && self.target_gap.is_none()).then_some(DEFAULT_TOLERANCE),
+        }
     }
 
     /// How to keep the table of a method on a problem.

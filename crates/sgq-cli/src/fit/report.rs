@@ -3,18 +3,21 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
-use sgq::{Detail, Method, Session};
+use sgq::{Detail, Method, Remaining, Session, StopReason};
 use sgq_bench::readable::short;
 use sgq_data::{Card, Counts};
 
 use super::{
-    asking::{Run, Sent},
+    asking::{End, Run, Sent, in_parts},
     options::{ChosenLoss, TableFormat, UserWeights},
 };
 use crate::{model::Model, terminal::one_line};
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
+
+/// A fit with more than this part of the gap left says so loudly.
+const LOUD: f64 = 0.1;
 
 /// What `model.json` holds: the model, and how it came about.
 #[derive(Serialize)]
@@ -27,7 +30,13 @@ pub struct Report<'a> {
     sees_more: Option<&'static str>,
     settings: SettingsReport,
     stop: String,
+    /// Whether what remains is within the tolerance; null where the method cannot tell, and where there is no tolerance.
+    converged: Option<bool>,
     diverged: bool,
+    /// What is believed to remain of the gap.
+    remaining: Option<Remaining>,
+    /// What is proven to remain at most.
+    certified: Option<f64>,
     queries: Queries,
     surrogate_gradient_norm: Option<f64>,
     diagnostic: Diagnostic,
@@ -51,6 +60,8 @@ pub struct SettingsReport {
     pub answers: Detail,
     /// What each user counts.
     pub weights: UserWeights,
+    /// The part of the gap at the start at which to stop, by the method's own estimate.
+    pub tolerance: Option<f64>,
     pub target_gap: Option<f64>,
     pub p: Option<f64>,
     /// Settings of the method that were changed.
@@ -135,9 +146,17 @@ impl<'a> Report<'a> {
             data: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             method: method.name().to_owned(),
             sees_more: session.sees_more(),
-            settings,
             stop: run.end.to_string(),
+            converged: match (run.end, session.remaining(), settings.tolerance) {
+                (End::Stopped(StopReason::Converged { .. }), ..) => Some(true),
+                (_, Some(remaining), Some(tolerance)) if !run.diverged() => Some(remaining.is_within(tolerance)),
+                (_, None, Some(_)) => Some(false),
+                _ => None,
+            },
             diverged: run.diverged(),
+            remaining: session.remaining().filter(|_| !run.diverged()),
+            certified: session.certified().filter(|_| !run.diverged()),
+            settings,
             queries: Queries {
                 billed: meter.billed(),
                 cost: meter.cost(),
@@ -209,11 +228,39 @@ impl<'a> Report<'a> {
             "gap",
             short(self.diagnostic.gap)
         );
-        let _ = write!(text, "  {:<22}{}", "stopped", self.stop);
+        if let Some(remaining) = &self.remaining {
+            let _ = writeln!(text, "  {:<22}{} of the gap at the start", "believed to remain", in_parts(remaining));
+        }
+        if let Some(certified) = self.certified {
+            let _ = writeln!(text, "  {:<22}a gap of {} at most", "proven to remain", short(certified));
+        }
+        let _ = writeln!(text, "  {:<22}{}", "stopped", self.stop);
+        let _ = write!(text, "  {:<22}{}", "verdict", self.verdict());
         for note in self.notes() {
             let _ = write!(text, "\n\n  {note}");
         }
         text
+    }
+
+    /// Whether the coefficients are those of the data, and what to do if not.
+    fn verdict(&self) -> String {
+        let left = self.diagnostic.relative_gap;
+        if self.diverged {
+            return "DIVERGED: the coefficients mean nothing".to_owned();
+        }
+        if left > 1.0 {
+            return "NOT CONVERGED: it ended above its start; go on with a larger --budget, or take another --method"
+                .to_owned();
+        }
+        match self.converged {
+            Some(true) => "converged".to_owned(),
+            _ if left > LOUD => {
+                let percent = short(100.0 * left);
+                format!("NOT CONVERGED: {percent}% of the gap at the start is left; give a larger --budget")
+            }
+            Some(false) => "not converged: give a larger --budget, or a larger --tol if that is enough".to_owned(),
+            None => "not known: see the gap, which a real run does not know; frugal can tell by itself".to_owned(),
+        }
     }
 
     fn write_coefficients(&self, text: &mut String) {

@@ -68,7 +68,7 @@ fn least_squares_worked_by_hand() {
         let arguments =
             [&["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--budget", "4000", "--json"][..], more]
                 .concat();
-        let arguments = [&arguments[..], &["--force"]].concat();
+        let arguments = [&arguments[..], &["--force", "--tol", "off"]].concat();
         let model: Value = serde_json::from_str(&succeeds(place.path(), &arguments)).unwrap();
         assert_eq!(model["loss"], "squares");
         let found = numbers(&model, "original");
@@ -92,7 +92,7 @@ fn a_fit_comes_to_the_optimum_of_the_data() {
     let data = csv::read(place.path().join("patients.csv"), &options).unwrap();
     let problem = data.regression(Loss::Logistic, 0.01).unwrap();
     let optimum = &problem.optimum().unwrap().point;
-    let model = fit(place.path(), &["--budget", "20000"]);
+    let model = fit(place.path(), &["--budget", "20000", "--tol", "off"]);
     let found = numbers(&model, "standardised");
     for (found, expected) in found.iter().zip(optimum) {
         assert!((found - expected).abs() < 1e-8, "{found} {expected}");
@@ -173,7 +173,7 @@ fn the_same_seed_gives_the_same_bytes() {
 fn every_method_can_fit() {
     let place = place();
     for name in succeeds(place.path(), &["methods", "--quiet"]).lines() {
-        let model = fit(place.path(), &["--method", name, "--budget", "60"]);
+        let model = fit(place.path(), &["--method", name, "--budget", "60", "--tol", "off"]);
         assert_eq!(
             (model["queries"]["billed"].as_u64(), model["diverged"].as_bool()),
             (Some(60), Some(false)),
@@ -196,9 +196,11 @@ fn it_says_what_was_taken_and_why_it_stopped() {
         "none: the method goes its own way",
         "users                 7",
         "ward=north",
-        "queries billed        500",
+        "believed to remain    ",
+        "proven to remain      a gap of ",
         "% of the gap at the start (diagnostic, not billed)",
-        "stopped               the budget of 500 queries is spent",
+        "stopped               converged: ",
+        "verdict               converged\n",
         "written to out/patients: model.json queries.csv gap.csv gap.svg gap.png",
     ] {
         assert!(told.contains(words), "{words}: {told}");
@@ -448,7 +450,7 @@ fn ctrl_c_leaves_a_model_that_predicts() {
     let place = place();
     let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
         .args(LOGISTIC)
-        .args(["--budget", "10000000", "--out", "o"])
+        .args(["--budget", "10000000", "--tol", "off", "--out", "o"])
         .current_dir(place.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -509,7 +511,7 @@ fn the_example_in_the_documents_works() {
 fn users_can_count_by_their_rows() {
     let place = folder_with("d.csv", "who,x,y\nA,0,1\nB,1,5\nA,2,3\n");
     let arguments =
-        ["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--budget", "400", "--weights", "rows"];
+        ["fit", "d.csv", "--user", "who", "--target", "y", "--l2", "0", "--tol", "1e-18", "--weights", "rows"];
     let shown = succeeds(place.path(), &arguments);
     assert!(shown.contains("  weights               rows: every row counts the same\n"), "{shown}");
     let model: Value = serde_json::from_str(&succeeds(place.path(), &[&arguments[..], &["--json"]].concat())).unwrap();
@@ -535,6 +537,45 @@ fn users_can_count_by_their_rows() {
             a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
         };
         assert!(off(&pooled) < 1e-4 && off(&equal) > 1e-2, "{} {}", off(&pooled), off(&equal));
+    }
+}
+
+/// A fit stops by itself, says what it believes to remain, and whether that is enough.
+#[test]
+fn a_fit_knows_whether_it_has_converged() {
+    let place = place();
+    let model = fit(place.path(), &[]);
+    assert_eq!(model["converged"], true);
+    assert!(model["stop"].as_str().unwrap().starts_with("converged: "), "{}", model["stop"]);
+    assert_eq!(model["settings"]["tolerance"], 1e-4);
+    let [gap, low, high, at_start] =
+        ["gap", "low", "high", "at_start"].map(|name| model["remaining"][name].as_f64().unwrap());
+    assert!(low < gap && gap < high && gap <= 1e-4 * at_start, "{}", model["remaining"]);
+    assert!(model["certified"].as_f64().unwrap() >= model["diagnostic"]["gap"].as_f64().unwrap());
+    let closer = fit(place.path(), &["--tol", "1e-10"]);
+    assert!(closer["queries"]["billed"].as_u64() > model["queries"]["billed"].as_u64());
+    assert!(closer["diagnostic"]["relative_gap"].as_f64().unwrap() < 1e-8);
+    // Neither a method that cannot tell nor a run that was told another end has a tolerance.
+    for more in [&["--method", "saga"][..], &["--target-gap", "0.5"], &["--tol", "off"]] {
+        let model = fit(place.path(), more);
+        assert!(model["settings"]["tolerance"].is_null() && model["converged"].is_null(), "{more:?}");
+    }
+    let shown = |more: &[&str]| succeeds(place.path(), &[&LOGISTIC[..], &["--force"], more].concat());
+    for (more, verdict) in [
+        (&["--budget", "12"][..], "not converged: give a larger --budget, or a larger --tol if that is enough"),
+        (&["--budget", "1"], "NOT CONVERGED: "),
+        (&["--method", "saga"], "not known: see the gap, which a real run does not know"),
+    ] {
+        let shown = shown(more);
+        assert!(shown.contains(&format!("verdict               {verdict}")), "{more:?}: {shown}");
+    }
+    for (more, words) in [
+        (&["--tol", "0"][..], "expected a positive number, or off"),
+        (&["--tol", "never"], "expected a positive number, or off"),
+        (&["--tol", "0.1", "--method", "sgd"], "sgd cannot tell what remains"),
+    ] {
+        let told = refuses(place.path(), &[&LOGISTIC[..], &["--force"], more].concat());
+        assert!(told.contains(words), "{more:?}: {told}");
     }
 }
 
@@ -579,9 +620,9 @@ fn hessians_are_counted_where_they_are_asked_for() {
 #[test]
 fn several_questions_may_be_out() {
     let place = place();
-    let several = fit(place.path(), &["--open", "3", "--budget", "120"]);
+    let several = fit(place.path(), &["--open", "3", "--budget", "120", "--tol", "off"]);
     assert_eq!((several["settings"]["open"].as_u64(), several["queries"]["billed"].as_u64()), (Some(3), Some(120)));
-    assert_eq!(several, fit(place.path(), &["--open", "3", "--budget", "120"]));
+    assert_eq!(several, fit(place.path(), &["--open", "3", "--budget", "120", "--tol", "off"]));
     assert!(several["diagnostic"]["relative_gap"].as_f64().unwrap() < 1e-2);
     let shown = succeeds(place.path(), &[&LOGISTIC[..], &["--open", "3"]].concat());
     assert!(shown.contains("  questions at once     3\n"), "{shown}");

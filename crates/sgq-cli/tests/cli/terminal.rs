@@ -8,11 +8,14 @@ use crate::{GOOD, folder_with, refuses, sgq, succeeds, text};
 fn nothing_steers_the_terminal() {
     let place = folder_with("d.csv", "who,\"x\n\u{1b}[31m\",y\u{9b}2J\n\"A\u{7}\",0,1\n\"A\u{7}\",2,3\nB,1,5\nB,4,4\n");
     let clean = |text: &str| !text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}');
-    let told = succeeds(place.path(), &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20"]);
+    let told = succeeds(
+        place.path(),
+        &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--tol", "off"],
+    );
     assert!(clean(&told) && told.contains("y\\u009b2J of d.csv"), "{told:?}");
     assert!(told.contains("\n  x\\n\\u001b[31m ") && told.contains("A\\u0007 10"), "{told:?}");
     let json =
-        succeeds(place.path(), &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--json"]);
+        succeeds(place.path(), &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--tol", "off", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["target"], "y\u{9b}2J");
     let evil = "\u{1b}]0;x\u{7}\nerror: \u{202e}";

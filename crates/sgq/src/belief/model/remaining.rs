@@ -25,13 +25,16 @@ pub struct Remaining {
     pub asked: usize,
     /// of how many.
     pub users: usize,
+    /// Whether what is expected can be taken at its word: everybody was asked, and users have told their Hessians or earlier
+    /// estimates were looked back at.
+    pub is_tried: bool,
 }
 
 impl Remaining {
-    /// Whether the gap is at most this part of the gap at the start: by what is expected once everybody was asked, and before that
-    /// by the upper end of the interval. The first few answers may agree by chance, and say nothing yet.
+    /// Whether the gap is at most this part of the gap at the start: by what is expected where that was tried, and before
+    /// that by the upper end of the interval. The first few answers may agree by chance, and say nothing yet.
     pub fn is_within(&self, part: f64) -> bool {
-        let gap = if self.asked == self.users { self.gap } else { self.high };
+        let gap = if self.is_tried { self.gap } else { self.high };
         self.asked >= FRUGAL.asked_to_stop.min(self.users) && gap <= part * self.at_start
     }
 
@@ -140,8 +143,9 @@ impl Model {
         let (low, high) = (expected / factor, expected * factor);
         let at_start = (gap.start - gap.losses).max(FRUGAL.least_certain_gain * gap.start);
         let (asked, users) = (self.answers.count(), self.users());
+        let is_tried = asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
         let is_number = high.is_finite() && at_start.is_finite();
-        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users })
+        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried })
     }
 }
 
@@ -165,8 +169,11 @@ fn inside(gap: &mut Gap, plan: &Dense, estimate: &Estimate, at: (&[f64], &[f64])
     let newton = plan.newton(at.0, at.1, &fit.bends)?;
     let (here, losses) = (plan.along_directions(point)?, known.losses(&fit.bends, estimate.unsure));
     let carried = 0.5 * known.own_curvature / fit.bends.len() as f64 * estimate.carried;
+    let there = plan.along_directions(at.0)?;
     for (k, bend) in fit.bends.iter().enumerate() {
         let off = here[k] - newton[k];
+        let way = bend * (here[k] - there[k]);
+        let carried = carried + 0.5 * FRUGAL.shared_doubt * way * way;
         gap.add(0.5 * bend * off * off, losses[k] + carried / bend, 0.5 * bend * newton[k] * newton[k]);
     }
     Some(())
