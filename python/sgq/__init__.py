@@ -3,19 +3,20 @@
 >>> import sgq
 >>> clinics = [lambda x, b=b: 2.0 * (x - b) for b in (2.0, 1.0, -1.0, -2.0)]
 >>> result = sgq.minimize(clinics, [5.0], budget=40)
->>> result.queries, bool(abs(result.x[0]) < 1e-6)
-(40, True)
+>>> result.success, bool(abs(result.x[0]) < 0.01)
+(True, True)
 """
 
 from . import problems, theory
 from ._minimize import OptimizeResult, User, minimize
 from ._run import queries_to, run
-from ._sgq import Problem, Query, Session, __version__, methods
+from ._sgq import Problem, Query, Remaining, Session, __version__, methods
 
 __all__ = [
     "OptimizeResult",
     "Problem",
     "Query",
+    "Remaining",
     "Session",
     "User",
     "__version__",

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._sgq import Problem, Query, Session
+from ._sgq import Problem, Query, Remaining, Session
 
 Vector = NDArray[np.float64]
 
@@ -37,12 +37,36 @@ class OptimizeResult(dict[str, Any]):
 
     x: the point reached.
     fun: the objective there, where all users have a `value`; else None. Not billed.
-    success: whether the run did not diverge, and somebody answered.
-    status: why it stopped, in a word or two; message: in a sentence.
-    nit: steps; queries: all that was paid for; queries_per_user: user by user; cost: what that came to.
+    jac: the mean of everybody's last gradient, once everybody was asked; else None. It is made of answers at older points.
+    success: whether the run has converged: by `tol`, or by another target that was given. A budget that is spent is no success.
+    status: why it stopped, in a word or two; message: in a sentence, and what to do where it has not converged.
+    remaining: how far it is still to go, with an interval, as the method believes; None where it cannot tell.
+    certified: what is proven to remain at most, where smoothness and pl_constant are known; else None.
+    nit: steps; queries and nfev: all that was paid for; queries_per_user: user by user; cost: what that came to.
     numbers: how many numbers all answers held; failures: whose questions were not answered, how often, and the last reason.
     history: a dict of arrays, one entry for each query: "user", "explored" (−1 where it does not apply), "step".
     """
+
+    x: Vector
+    fun: float | None
+    jac: Vector | None
+    success: bool
+    status: str | None
+    message: str
+    remaining: Remaining | None
+    certified: float | None
+    nit: int
+    nfev: int
+    queries: int
+    queries_per_user: NDArray[np.uint64]
+    cost: float
+    numbers: int
+    failures: list[tuple[int, int, str | None]]
+    session: Session
+    history: dict[str, NDArray[np.int64]]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -63,6 +87,7 @@ def minimize(
     smoothness: ArrayLike | None = None,
     step_size: float | Literal["auto", "theory"] = "auto",
     budget: int | None = None,
+    tol: float | Literal["auto"] | None = "auto",
     seed: int = 0,
     callback: Callable[[Session], Any] | None = None,
     session: Session | None = None,
@@ -78,6 +103,9 @@ def minimize(
     `saga`), which has no step size and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
     and half of them for counts. All other settings are those of `Session`. Without any budget there are 500 queries, or 10
     for each user if that is more.
+
+    The run stops once at most `tol` of the gap at the start is believed to remain: 0.0001 where the method can tell, which
+    `frugal` can. `result.success` says whether it got there before the budget was spent; `tol=None` spends the whole budget.
 
     A user may say more than its gradient g: it may return `(f, g)` with its loss, `(f, g, H)` with its Hessian too, or a
     dict with "gradient" and any of "loss", "hessian", "variance", "weight" and "cost", as in `Session.tell`. Only a tuple
@@ -97,15 +125,15 @@ def minimize(
     >>> import sgq
     >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]
     >>> result = sgq.minimize(users, [4.0], "saga", smoothness=1.0, budget=200)
-    >>> result.x.round(6).tolist(), result.queries, result.status
-    ([-1.0], 200, 'budget')
+    >>> result.x.round(6).tolist(), result.queries, result.status, result.success
+    ([-1.0], 200, 'budget', False)
 
     Two at a time, with losses and Hessians:
 
     >>> users = [lambda x, b=b: (float((x - b) @ (x - b)), 2 * (x - b), 2 * np.eye(2)) for b in (1.0, -3.0)]
     >>> result = sgq.minimize(users, [4.0, 0.0], jobs=2, budget=30)
-    >>> result.x.round(6).tolist(), result.queries
-    ([-1.0, -1.0], 30)
+    >>> result.x.round(6).tolist(), result.status, result.success
+    ([-1.0, -1.0], 'converged', True)
     """
     if on_error not in ("raise", "fail"):
         raise ValueError(f'on_error is {on_error!r}: it must be "raise" or "fail"')
@@ -134,9 +162,12 @@ def minimize(
             smoothness=smoothness,
             step_size=step_size,
             budget=budget,
+            tol=tol,
             seed=seed,
             **options,
         )
+        if step_size != "auto" and not session.has_step_size:
+            raise ValueError(f"{session.method} has no step size: leave step_size out")
     elif session.problem is not problem:
         raise ValueError("the session sees another problem than the one given as users: give the same one, or neither")
     elif len(session.queries_per_user) != len(users):
@@ -163,10 +194,14 @@ def minimize(
     return OptimizeResult(
         x=point,
         fun=fun,
-        success=session.stop_reason not in ("diverged", "nobody answers"),
+        jac=session.surrogate_gradient,
+        success=session.stop_reason in CONVERGED,
         status="callback" if ended else session.stop_reason,
-        message="the callback ended the run" if ended else session.message,
+        message=_message(session, ended),
+        remaining=session.remaining,
+        certified=session.certified,
         nit=session.steps,
+        nfev=session.queries,
         queries=session.queries,
         queries_per_user=session.queries_per_user,
         cost=session.cost,
@@ -178,6 +213,22 @@ def minimize(
 
 
 Answered = tuple[Any, Any, Any]
+
+# The reasons to stop that are what was wanted.
+CONVERGED = ("converged", "target gap", "surrogate gradient")
+
+
+def _message(session: Session, ended: bool) -> str:
+    """Why a run ended, and where it stands if that is not where it should be."""
+    message = "the callback ended the run" if ended else session.message or ""
+    remaining = session.remaining
+    if session.stop_reason in CONVERGED or remaining is None:
+        return message
+    if remaining.part > 1:
+        return f"{message}; NOT CONVERGED: it is believed to be above its start: give a larger budget"
+    words = "NOT CONVERGED" if remaining.part > 0.1 else "not converged"
+    low, high = remaining.low / remaining.at_start, remaining.high / remaining.at_start
+    return f"{message}; {words}: {remaining.part:.1e} ({low:.1e} to {high:.1e}) of the gap at the start is believed to remain"
 
 
 def _workers(jobs: int | Executor | None, given: int | None) -> tuple[ThreadPoolExecutor | None, int | None]:

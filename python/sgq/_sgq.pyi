@@ -10,7 +10,7 @@ from os import PathLike
 from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 
-__all__ = ["__version__", "Experiment", "Problem", "Query", "Session", "methods", "quadratics", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Problem", "Query", "Remaining", "Session", "methods", "quadratics", "regression", "table"]
 
 __version__: Final[str]
 
@@ -152,6 +152,38 @@ class Query:
         """
 
 @final
+class Remaining:
+    """
+    How far it is still to go, by the method's own account of the answers paid for: a belief, and not a proof.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def at_start(self, /) -> float:
+        """
+        The gap at the start, as it is believed now.
+        """
+    @property
+    def gap(self, /) -> float:
+        """
+        The gap f(x) − inf f that is expected.
+        """
+    @property
+    def high(self, /) -> float:
+        """
+        The gap is believed to be below this with a probability of 95%.
+        """
+    @property
+    def low(self, /) -> float:
+        """
+        The gap is believed to be above this with a probability of 95%.
+        """
+    @property
+    def part(self, /) -> float:
+        """
+        The gap as a part of that at the start.
+        """
+
+@final
 class Session:
     """
     One run of one method: `ask` whom to query, `tell` what they answered.
@@ -166,8 +198,9 @@ class Session:
     weights. Answers and `L_i` are those of the user's own function all the same.
     step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
     pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
-    budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
-    last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+    budget, tol, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small a part of the
+    gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or target);
+    once the mean of everybody's last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
     once a coordinate is past that.
     cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
     seed: of all randomness. The same seed gives the same bytes.
@@ -181,7 +214,7 @@ class Session:
     open: how many questions may be out at once. Answers may then come in any order.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Literal["gradient", "loss", "hessian"] | None = None, earlier: Iterable[tuple[int, ArrayLike, ArrayLike | dict[str, Any]]] | None = None, open: SupportsIndex = 1, weights: ArrayLike | None = None, cost_budget: SupportsFloat | SupportsIndex | None = None, numbers_budget: SupportsIndex | None = None, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, tol: SupportsFloat | SupportsIndex | Literal["auto"] | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Literal["gradient", "loss", "hessian"] | None = None, earlier: Iterable[tuple[int, ArrayLike, ArrayLike | dict[str, Any]]] | None = None, open: SupportsIndex = 1, weights: ArrayLike | None = None, cost_budget: SupportsFloat | SupportsIndex | None = None, numbers_budget: SupportsIndex | None = None, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
@@ -209,6 +242,12 @@ class Session:
     def back(self, /, user: SupportsIndex) -> None:
         """
         Says that a user can be asked again, whatever was said of it before.
+        """
+    @property
+    def certified(self, /) -> float | None:
+        """
+        What is proven to remain at most: a bound on the gap, from answers that were paid for. None before everybody was asked, where
+        smoothness or pl_constant are not known, where answers have noise, and for methods that do not keep everybody's answer.
         """
     @property
     def cost(self, /) -> float:
@@ -246,6 +285,11 @@ class Session:
     def has_left(self, /, user: SupportsIndex) -> bool:
         """
         Whether a user has left.
+        """
+    @property
+    def has_step_size(self, /) -> bool:
+        """
+        Whether the method has a step size.
         """
     def join(self, /, user: SupportsIndex) -> None:
         """
@@ -299,6 +343,11 @@ class Session:
         """
         Queries paid for so far, user by user.
         """
+    @property
+    def remaining(self, /) -> Remaining | None:
+        """
+        How far it is still to go, by the method's own account of the answers paid for; None where it has none.
+        """
     def simulate(self, /, queries: SupportsIndex) -> tuple[NDArray[int64], NDArray[int64], NDArray[int64]]:
         """
         Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
@@ -322,8 +371,14 @@ class Session:
     @property
     def stop_reason(self, /) -> str | None:
         """
-        Why the run stopped, in a word or two: "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+        Why the run stopped, in a word or two: "converged", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
         "diverged" or "nobody answers"; None while it goes on.
+        """
+    @property
+    def surrogate_gradient(self, /) -> NDArray[float64] | None:
+        """
+        The mean of everybody's last gradient, once there is one: of answers at older points, so that it is not zero where the run
+        has converged.
         """
     @property
     def surrogate_gradient_norm(self, /) -> float | None:

@@ -6,6 +6,7 @@ mod errors;
 mod experiment;
 mod method;
 mod problem;
+mod remaining;
 mod session;
 mod types;
 
@@ -17,6 +18,7 @@ mod _sgq {
         experiment::PyExperiment,
         method::methods,
         problem::{Problem, quadratics, regression, table},
+        remaining::Remaining,
         session::{Query, Session},
     };
 

@@ -42,6 +42,51 @@ pub fn method(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Metho
     Ok(method)
 }
 
+/// The same among the keywords of a session: one that nobody knows may be one of these, misspelt.
+pub fn method_of_session(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Method> {
+    let plain = method(name, None)?;
+    let own: Vec<&str> = plain.settings().iter().map(|setting| setting.name).collect();
+    for (key, _) in options.into_iter().flatten() {
+        let key: String = key.extract()?;
+        let hint = suggestion(&key, KEYWORDS.into_iter().chain(own.iter().copied()));
+        if !own.contains(&&*key) && hint.contains("did you mean") {
+            return Err(PyTypeError::new_err(format!("there is no keyword {key} for {name}{hint}")));
+        }
+    }
+    method(name, options)
+}
+
+/// What sessions and `minimize` take beside a method's own settings.
+const KEYWORDS: [&str; 27] = [
+    "x0",
+    "users",
+    "problem",
+    "smoothness",
+    "step_size",
+    "budget",
+    "tol",
+    "gradient_tolerance",
+    "target_gap",
+    "divergence_limit",
+    "costs",
+    "pl_constant",
+    "objective_smoothness",
+    "seed",
+    "table",
+    "table_folder",
+    "answers",
+    "earlier",
+    "open",
+    "weights",
+    "cost_budget",
+    "numbers_budget",
+    "method",
+    "callback",
+    "session",
+    "jobs",
+    "on_error",
+];
+
 /// A setting's value. Python's booleans are whole numbers as well: they come first.
 fn read(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if value.is_instance_of::<PyBool>() {

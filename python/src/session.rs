@@ -24,7 +24,8 @@ use crate::{
     answer::{self, Said},
     arrays, errors, method,
     problem::Problem,
-    types::{Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike},
+    remaining::Remaining,
+    types::{Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike, ToleranceRule},
 };
 
 /// How long a problem answers before Ctrl-C is looked for.
@@ -111,8 +112,9 @@ impl Query {
 /// weights. Answers and `L_i` are those of the user's own function all the same.
 /// step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
 /// pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
-/// budget, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once the mean of everybody's
-/// last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
+/// budget, tol, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small a part of the
+/// gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or target);
+/// once the mean of everybody's last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
 /// once a coordinate is past that.
 /// cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
 /// seed: of all randomness. The same seed gives the same bytes.
@@ -140,7 +142,7 @@ pub struct Session {
 impl Session {
     #[new]
     #[pyo3(signature = (method = None, *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
-        gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
+        tol = None, gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
         objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, earlier = None, open = 1,
         weights = None, cost_budget = None, numbers_budget = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
@@ -152,6 +154,7 @@ impl Session {
         smoothness: Option<ArrayLike<'_>>,
         step_size: Option<StepRule<'_>>,
         budget: Option<u64>,
+        tol: Option<ToleranceRule<'_>>,
         gradient_tolerance: Option<f64>,
         target_gap: Option<f64>,
         divergence_limit: Option<f64>,
@@ -202,7 +205,9 @@ impl Session {
             None if matches!(rule, StepSize::Auto) => Method::default_for(asked).name().to_owned(),
             None => return Err(PyValueError::new_err(NO_STEP_SIZE)),
         };
-        let parts = method::method(&method, options)?;
+        let parts = method::method_of_session(&method, options)?;
+        let is_said = gradient_tolerance.is_some() || target_gap.is_some();
+        let tolerance = tolerance(tol.as_deref())?.or_default(parts.can_tell_remaining() && !is_said);
         let mut settings = Settings::new(start, users).seed(seed).step_size(rule).open(open);
         if let Some(each) = each {
             settings = settings.smoothness(each);
@@ -215,6 +220,12 @@ impl Session {
         }
         if let Some(queries) = budget {
             settings = settings.budget(queries);
+        }
+        if seen.is_some_and(|seen| !seen.is_smooth_everywhere()) {
+            settings = settings.local_smoothness(true);
+        }
+        if let Some(part) = tolerance {
+            settings = settings.tolerance(part);
         }
         if let Some(norm) = gradient_tolerance {
             settings = settings.gradient_tolerance(norm);
@@ -477,7 +488,33 @@ impl Session {
         self.inner.surrogate_gradient_norm()
     }
 
-    /// Why the run stopped, in a word or two: "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+    /// The mean of everybody's last gradient, once there is one: of answers at older points, so that it is not zero where the run
+    /// has converged.
+    #[getter]
+    fn surrogate_gradient<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.surrogate_gradient().map(|gradient| Floats(PyArray1::from_slice(py, gradient)))
+    }
+
+    /// Whether the method has a step size.
+    #[getter]
+    fn has_step_size(&self) -> bool {
+        self.inner.has_step_size()
+    }
+
+    /// How far it is still to go, by the method's own account of the answers paid for; None where it has none.
+    #[getter]
+    fn remaining(&self) -> Option<Remaining> {
+        self.inner.remaining().map(Remaining::from)
+    }
+
+    /// What is proven to remain at most: a bound on the gap, from answers that were paid for. None before everybody was asked, where
+    /// smoothness or pl_constant are not known, where answers have noise, and for methods that do not keep everybody's answer.
+    #[getter]
+    fn certified(&self) -> Option<f64> {
+        self.inner.certified()
+    }
+
+    /// Why the run stopped, in a word or two: "converged", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
     /// "diverged" or "nobody answers"; None while it goes on.
     #[getter]
     fn stop_reason(&self) -> Option<&'static str> {
@@ -485,6 +522,7 @@ impl Session {
             StopReason::Budget { .. } => "budget",
             StopReason::CostBudget { .. } => "cost budget",
             StopReason::NumbersBudget { .. } => "numbers budget",
+            StopReason::Converged { .. } => "converged",
             StopReason::TargetGap { .. } => "target gap",
             StopReason::SurrogateGradient { .. } => "surrogate gradient",
             StopReason::Diverged { .. } => "diverged",
@@ -647,6 +685,35 @@ fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<
         }
         Err(_) => Ok(arrays::vector(value, what)?.as_slice()?.into_owned()),
     }
+}
+
+/// What was said of the tolerance.
+enum Tolerance {
+    Part(f64),
+    Auto,
+    None,
+}
+
+impl Tolerance {
+    /// Where it is to be found, a ten-thousandth if there can be one.
+    fn or_default(self, possible: bool) -> Option<f64> {
+        match self {
+            Self::Part(part) => Some(part),
+            Self::Auto => possible.then_some(1e-4),
+            Self::None => None,
+        }
+    }
+}
+
+fn tolerance(given: Option<&Bound<'_, PyAny>>) -> PyResult<Tolerance> {
+    let Some(given) = given else {
+        return Ok(Tolerance::None);
+    };
+    if given.extract::<&str>().is_ok_and(|word| word == "auto") {
+        return Ok(Tolerance::Auto);
+    }
+    let wrong = |_| PyTypeError::new_err(format!("tol is {given}: it must be a number, \"auto\" or None"));
+    given.extract().map(Tolerance::Part).map_err(wrong)
 }
 
 /// A step size as users write it: a number, "theory", or "auto" (also for None), the method's own default.

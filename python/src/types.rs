@@ -81,6 +81,14 @@ typed! {
 }
 
 typed! {
+    /// A tolerance, or "auto".
+    ToleranceRule(PyAny): type_hint_union!(
+        f64::INPUT_TYPE,
+        of!(named!("typing", "Literal"), PyStaticExpr::Constant { value: Str("auto") })
+    )
+}
+
+typed! {
     /// A pair of whole numbers, or the question that has it.
     TicketLike(PyAny): type_hint_union!(
         of!(named!("collections.abc", "Sequence"), named!("builtins", "int")),

@@ -38,11 +38,50 @@ def test_functions_and_objects_give_the_same_run():
 
 def test_a_result_speaks_as_scipy_does():
     result = sgq.minimize(USERS, [5.0], **SETTINGS)
-    assert result.success and result["nit"] == result.nit == 56 and result.queries == 60
+    assert not result.success and result["nit"] == result.nit == 56 and result.nfev == result.queries == 60
+    assert result.jac.shape == (1,) and {"x", "remaining", "certified", "jac"} < set(dir(result))
     assert result.queries_per_user.sum() == 60 == len(result.history["user"])
     assert "budget" in result.message and "queries: 60" in repr(result)
     with pytest.raises(AttributeError):
         result.nothing
+
+
+def test_a_run_says_whether_it_has_converged():
+    result = sgq.minimize(USERS, [5.0], smoothness=2.0)
+    assert result.success and result.status == "converged" and result.queries < 20
+    assert result.message.startswith("converged: ") and result.remaining.part <= 1e-4
+    assert result.remaining.low < result.remaining.gap < result.remaining.high < result.remaining.at_start
+    assert result.certified is None and "Remaining(gap=" in repr(result.remaining)
+    # A quadratic's gap is known: the mean of (x - b)² is x² and a constant, and twice the mean is its curvature.
+    proven = sgq.minimize(USERS, [5.0], smoothness=2.0, pl_constant=2.0)
+    assert proven.certified >= proven.x[0] ** 2
+    spent = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=3)
+    assert not spent.success and spent.status == "budget"
+    assert "of the gap at the start is believed to remain" in spent.message
+    # A method that cannot tell has no tolerance, unless somebody asks for one.
+    saga = sgq.minimize(USERS, [5.0], "saga", smoothness=2.0, budget=30)
+    assert saga.remaining is None and not saga.success and saga.queries == 30
+    with pytest.raises(ValueError, match="saga cannot tell what remains"):
+        sgq.minimize(USERS, [5.0], "saga", smoothness=2.0, tol=0.1)
+    by_gradient = sgq.minimize(USERS, [5.0], smoothness=2.0, gradient_tolerance=1e-9)
+    assert by_gradient.success and by_gradient.status == "surrogate gradient"
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"tol": 0}, ValueError, "the tolerance is 0: it must be positive"),
+        ({"tol": float("nan")}, ValueError, "tolerance"),
+        ({"tol": "little"}, TypeError, 'a number, "auto" or None'),
+        ({"buget": 20}, TypeError, 'there is no keyword buget for frugal; did you mean "budget"'),
+        ({"smoothnes": 2.0}, TypeError, 'did you mean "smoothness"'),
+        ({"gradient_tol": 2.0}, TypeError, 'frugal has no setting "gradient_tol"'),
+        ({"method": "frugal", "step_size": 0.1}, ValueError, "frugal has no step size: leave step_size out"),
+    ],
+)
+def test_wrong_settings_are_named(settings, kind, words):
+    with pytest.raises(kind, match=words):
+        sgq.minimize(USERS, [5.0], **settings)
 
 
 def test_an_exception_passes_through_and_nothing_is_lost():
@@ -135,8 +174,8 @@ def test_another_problem_than_the_sessions_is_refused():
 
 
 def test_frugal_needs_no_step_size_and_no_smoothness():
-    with_bound = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=40, seed=7)
-    without = sgq.minimize(USERS, [5.0], "frugal", budget=40, seed=7)
+    with_bound = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=40, tol=None, seed=7)
+    without = sgq.minimize(USERS, [5.0], "frugal", budget=40, tol=None, seed=7)
     assert abs(with_bound.x[0]) < 1e-9 and abs(without.x[0]) < 1e-9
     # Anybody may be asked first, and nobody has to be before the first step.
     assert with_bound.nit == 40 and without.history["user"][0] == without.history["user"][1]

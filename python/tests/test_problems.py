@@ -274,7 +274,7 @@ def test_users_can_count_by_their_rows(tmp_path):
     equal = sgq.problems.regression(X, y, groups, l2=0.1)
     assert np.allclose(by_rows.optimum, pooled.optimum) and not np.allclose(equal.optimum, pooled.optimum)
     assert by_rows.minimum == pytest.approx(pooled.minimum)
-    result = sgq.minimize(by_rows, budget=100)
+    result = sgq.minimize(by_rows, tol=1e-12)
     assert np.allclose(result.x, pooled.optimum, atol=1e-6)
     with pytest.raises(ValueError, match='user_weights is "size": it must be "equal" or "rows"'):
         sgq.problems.regression(X, y, groups, user_weights="size")

@@ -513,6 +513,11 @@ impl<'s> Session<'s> {
         self.state.schedule.at(self.state.progress.steps)
     }
 
+    /// Whether the method has a step size.
+    pub fn has_step_size(&self) -> bool {
+        !self.parts.facts().own_step
+    }
+
     /// The theorem that bounds the step size of this method, where there is one.
     pub fn theorem(&self) -> Option<Theorem> {
         self.parts.facts().theorem
@@ -534,6 +539,11 @@ impl<'s> Session<'s> {
     pub fn belief<B: Belief>(&self) -> Option<&B> {
         let belief: &dyn Any = self.parts.belief();
         belief.downcast_ref()
+    }
+
+    /// `ḡ`, the belief's estimate of `∇f`, once it has one: the mean of everybody's last gradient.
+    pub fn surrogate_gradient(&self) -> Option<&[f64]> {
+        self.parts.belief().surrogate_gradient()
     }
 
     /// `‖ḡ‖`, the norm of the belief's estimate of `∇f`, once it has one. It is made of answers that were paid for, so a real

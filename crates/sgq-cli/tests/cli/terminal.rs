@@ -14,8 +14,10 @@ fn nothing_steers_the_terminal() {
     );
     assert!(clean(&told) && told.contains("y\\u009b2J of d.csv"), "{told:?}");
     assert!(told.contains("\n  x\\n\\u001b[31m ") && told.contains("A\\u0007 10"), "{told:?}");
-    let json =
-        succeeds(place.path(), &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--tol", "off", "--json"]);
+    let json = succeeds(
+        place.path(),
+        &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--tol", "off", "--json"],
+    );
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["target"], "y\u{9b}2J");
     let evil = "\u{1b}]0;x\u{7}\nerror: \u{202e}";
