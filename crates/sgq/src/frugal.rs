@@ -155,6 +155,12 @@ pub(crate) struct Constants {
     /// And the way is at most this part of what a move may be.
     pub shortest_way: f64,
 
+    // § 16: units.
+    /// So many users are asked before the units of coordinates are looked at.
+    pub first_units: usize,
+    /// They are changed where some are off by so many powers of two from the others.
+    pub units_apart: f64,
+
     // § 14: what remains.
     /// The standard deviation of the logarithm of the truth over the estimate: before anything is seen of it, and at least.
     pub first_doubt: f64,
@@ -240,6 +246,8 @@ pub(crate) const FRUGAL: Constants = Constants {
     roughest: 100.0,
     least_bent: 10.0,
     shortest_way: 0.1,
+    first_units: 8,
+    units_apart: 4.0,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,

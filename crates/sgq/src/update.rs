@@ -175,16 +175,17 @@ impl Update<LastGradient> for Saga {
 
     fn step(&mut self, step: Step<'_, LastGradient>, _random: &mut Random, point: &mut [f64]) -> bool {
         let before = step.belief.replaced();
-        reduced_variance_step(point, &step, step.size, before.gradient_or_mean(), before.mean);
+        let (fresh, kept) = (step.reply.gradient, before.gradient_or_mean());
+        reduced_variance_step(point, step.weight, step.size, fresh, kept, before.mean);
         true
     }
 }
 
 /// `x −= α (w (fresh − kept) + mean)`: the step that SAGA and SVRG share, with the weight `w` of the answer.
-fn reduced_variance_step<B>(point: &mut [f64], step: &Step<'_, B>, size: f64, kept: &[f64], mean: &[f64]) {
-    let gradients = step.reply.gradient.iter().zip(kept).zip(mean);
+fn reduced_variance_step(point: &mut [f64], weight: f64, size: f64, fresh: &[f64], kept: &[f64], mean: &[f64]) {
+    let gradients = fresh.iter().zip(kept).zip(mean);
     for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
-        *x -= size * (step.weight * (fresh - kept) + mean);
+        *x -= size * (weight * (fresh - kept) + mean);
     }
 }
 

@@ -18,6 +18,7 @@ mod remaining;
 mod scale;
 mod secants;
 mod typical;
+mod units;
 
 use std::collections::VecDeque;
 
@@ -40,6 +41,7 @@ use remaining::Hindsight;
 pub use remaining::Remaining;
 pub(crate) use scale::Scale;
 use secants::Secant;
+pub(crate) use units::Units;
 
 /// What users are believed to be like: `∇f_i(x) = s_i (ḡ(x) + own difference)`, where `ḡ` is affine with curvature `B`, the
 /// differences have covariance `C`, and the sizes `s_i` are in proportion to `√L_i`: docs/frugal.md § 1.
@@ -56,6 +58,11 @@ pub struct Model {
     /// The mean `L_i`, or what answers say of it so far.
     scale: Scale,
     answers: Answers,
+    /// In which the model sees coordinates: everything below but the mean gradient for others.
+    units: Units,
+    /// Whether they have changed since the last move.
+    changed_units: bool,
+    mean_outside: Vec<f64>,
     /// Where the first answer was taken.
     start: Vec<f64>,
     plan: Option<Plan>,
@@ -196,45 +203,14 @@ impl Belief for Model {
 
     /// Judges an answer, and takes it in where it is believed.
     fn observe(&mut self, reply: &Reply<'_>) {
-        let Reply { user, point, gradient, .. } = *reply;
-        if self.start.is_empty() {
-            self.start = point.to_vec();
+        if (reply.hessian.is_some() || reply.variance.is_some()) && !self.units.is_plain() {
+            self.change_units(Units::default());
         }
-        (self.estimate, self.remaining) = (None, None);
-        if reply.hessian.is_some() && self.own.is_none() {
-            self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
-        }
-        if let Some(own) = &mut self.own {
-            own.take(reply, self.sizes[user]);
-            own.fit(&self.sizes, self.square_sizes, self.answers.users());
-            if own.mean().is_some() {
-                self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
-                // It would have to begin anew.
-                self.plan = None;
-                return;
-            }
-        }
-        self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
-        let (anchor, moves_since) = self.move_to(point);
-        let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
-        (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
-        self.moves_since = moves_since;
-        if let (None, Some(before)) = (reply.variance, self.answers.get(user))
-            && let Some(noise) = self.noise.see(before, point, gradient)
-        {
-            self.reckon_with(noise);
-        }
-        let noise = self.noise.of(reply.variance, point.len());
-        self.noise.last = noise;
-        let length = (kernel::norm(gradient) - FRUGAL.clear_sd * noise.sqrt()).max(0.0) / self.sizes[user];
-        self.verdict = match self.proven_steps {
-            true => self.outliers.believe(),
-            false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
-        };
-        if !matches!(self.verdict, Verdict::SetAside { .. }) {
-            self.take(user, point, gradient, noise);
-            self.fit(point);
-        }
+        let units = self.units.clone();
+        let (point, gradient) = (units.point_inside(reply.point), units.gradient_inside(reply.gradient));
+        self.observe_inside(&Reply { point: &point, gradient: &gradient, ..*reply });
+        self.fit_units(reply.point);
+        self.mean_outside = self.units.gradient_outside(self.answers.mean_gradient()).into_owned();
     }
 
     fn leave(&mut self, user: usize) -> bool {
@@ -278,11 +254,53 @@ impl Belief for Model {
     }
 
     fn surrogate_gradient(&self) -> Option<&[f64]> {
-        self.all_asked().then(|| self.answers.mean_gradient())
+        self.all_asked().then(|| &*self.mean_outside)
     }
 }
 
 impl Model {
+    /// Judges an answer in the model's own units.
+    fn observe_inside(&mut self, reply: &Reply<'_>) {
+        let Reply { user, point, gradient, .. } = *reply;
+        if self.start.is_empty() {
+            self.start = point.to_vec();
+        }
+        (self.estimate, self.remaining) = (None, None);
+        if reply.hessian.is_some() && self.own.is_none() {
+            self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
+        }
+        if let Some(own) = &mut self.own {
+            own.take(reply, self.sizes[user]);
+            own.fit(&self.sizes, self.square_sizes, self.answers.users());
+            if own.mean().is_some() {
+                self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
+                // It would have to begin anew.
+                self.plan = None;
+                return;
+            }
+        }
+        self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
+        let (anchor, moves_since) = self.move_to(point);
+        let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
+        (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
+        self.moves_since = moves_since;
+        if let (None, Some(before)) = (reply.variance, self.answers.get(user))
+            && let Some(noise) = self.noise.see(before, point, gradient)
+        {
+            self.reckon_with(noise);
+        }
+        let noise = self.noise.of(reply.variance, point.len());
+        self.noise.last = noise;
+        let length = (kernel::norm(gradient) - FRUGAL.clear_sd * noise.sqrt()).max(0.0) / self.sizes[user];
+        self.verdict = match self.proven_steps {
+            true => self.outliers.believe(),
+            false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
+        };
+        if !matches!(self.verdict, Verdict::SetAside { .. }) {
+            self.take(user, point, gradient, noise);
+            self.fit(point);
+        }
+    }
     /// Before the first answer.
     pub fn new() -> Self {
         Self::default()
@@ -333,14 +351,15 @@ impl Model {
     /// How far off a user's last answer may be at a point, `s_i² ‖x − x_i‖²`; and when it was.
     pub fn staleness(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
         let (size, answer) = (self.sizes[user], self.answers.get(user)?);
-        let far = kernel::distance_squared(&answer.point, point) + self.noise_as_way(answer, size);
+        let far =
+            kernel::distance_squared(&answer.point, &self.units.point_inside(point)) + self.noise_as_way(answer, size);
         Some((size * size * far, answer.when))
     }
 
     /// What a user's answer at a point would tell, as a part of what it would if that user was never asked; and when it was.
     pub fn faded(&self, user: usize, point: &[f64]) -> Option<(f64, u64)> {
         let answer = self.answers.get(user)?;
-        let faded = self.fading * answer.unexplained(point);
+        let faded = self.fading * answer.unexplained(&self.units.point_inside(point));
         Some((1.0 - 1.0 / (1.0 + faded), answer.when))
     }
 
@@ -353,6 +372,20 @@ impl Model {
         let latest = self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && answer.times < FRUGAL.probes);
         let others = || self.answers.iter().filter(|_| self.all_asked()).min_by_key(|(_, answer)| answer.times);
         latest.or_else(others)
+    }
+
+    /// The length of the longest last gradient, sizes taken out.
+    pub(crate) fn longest(&self) -> f64 {
+        self.answers.longest(&self.sizes)
+    }
+
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Whether units have changed since this was last asked.
+    pub(crate) fn have_units_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed_units)
     }
 
     pub(crate) fn scale(&self) -> &Scale {
@@ -418,8 +451,9 @@ impl Model {
 
     /// `G = ‖mean gᵢ‖ + mean Lᵢ ‖x − xᵢ‖ ≥ ‖∇f(x)‖`, once everybody was asked: Eq. (36).
     pub(crate) fn carried_bound(&self, point: &[f64], smoothness: &[f64]) -> f64 {
-        let carried = self.answers.iter().map(|(user, it)| smoothness[user] * kernel::distance(&it.point, point));
-        kernel::norm(self.answers.mean_gradient()) + carried.sum::<f64>() / self.users() as f64
+        let far = |it: &Answer| kernel::distance(&self.units.point_outside(&it.point), point);
+        let carried = self.answers.iter().map(|(user, it)| smoothness[user] * far(it));
+        kernel::norm(&self.mean_outside) + carried.sum::<f64>() / self.users() as f64
     }
 
     /// What the model must know of a move: from where the next answer is judged, and how points follow gradients, which biases

@@ -81,7 +81,8 @@ impl<B: Belief> Update<B> for Loopless {
             self.stale = !last;
             return false;
         }
-        reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
+        let (fresh, kept) = (step.reply.gradient, self.snapshot.row(step.reply.user));
+        reduced_variance_step(point, step.weight, step.size, fresh, kept, &self.snapshot.mean);
         // Answers may still be out when a snapshot is due.
         self.stale |= random.unit() < self.probability.unwrap_or(1.0);
         true

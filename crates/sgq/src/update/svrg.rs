@@ -50,7 +50,8 @@ impl<B: Belief> Update<B> for Svrg {
             self.steps_left = self.inner_steps.filter(|_| last).unwrap_or(0);
             return false;
         }
-        reduced_variance_step(point, &step, step.size, self.snapshot.row(step.reply.user), &self.snapshot.mean);
+        let (fresh, kept) = (step.reply.gradient, self.snapshot.row(step.reply.user));
+        reduced_variance_step(point, step.weight, step.size, fresh, kept, &self.snapshot.mean);
         // Answers that were out when a round ended belong to it.
         self.steps_left = self.steps_left.saturating_sub(1);
         true

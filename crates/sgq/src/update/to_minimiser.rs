@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Step, Update, reduced_variance_step};
 use crate::{
-    Random, SettingError, Smoothness,
-    belief::model::{Model, Move, Verdict},
+    Random, Reply, SettingError, Smoothness,
+    belief::model::{Model, Move, Units, Verdict},
     frugal::FRUGAL,
     kernel,
 };
@@ -89,6 +89,47 @@ impl ToMinimiser {
         point.copy_from_slice(&target.minimiser);
         Move::ByModel { anchor: target.anchor, followed: target.followed }
     }
+
+    /// A step in the model's own units.
+    fn step_inside(&mut self, step: Step<'_, Model>, units: &Units, point: &mut [f64]) {
+        if step.reply.point != point {
+            // An answer from an older point: what counts is what it says of this one.
+            step.belief.look_from(point);
+        }
+        let (belief, user) = (&*step.belief, step.reply.user);
+        match belief.verdict() {
+            Verdict::SetAside { keep } => {
+                // Asked again on the way back to where this user was last believed, or to the start.
+                self.reach.shrink(keep * kernel::distance(point, belief.anchor()));
+                let back = belief.answers().get(user).map_or(belief.start(), |answer| &answer.point);
+                for (x, back) in point.iter_mut().zip(back) {
+                    *x = back + keep * (*x - back);
+                }
+                return;
+            }
+            Verdict::BelievedAfterAll => self.reach.restore(),
+            Verdict::Believed => {}
+        }
+        self.learn(belief, user, step.reply.point);
+        let had_failed = self.safeguard.has_failed();
+        let known = step.smoothness.filter(|_| belief.scale().known);
+        self.safeguard.watch(belief, known.map(Smoothness::each), &units.point_outside(step.reply.point));
+        let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
+            (false, ..) => self.go(belief, step.reply.point, point),
+            // SAGA's steps, from the answer after the one that showed the failure on.
+            (true, true, Some(kept)) => {
+                let size = 1.0 / (FRUGAL.saga_step * belief.scale().largest.max(f64::MIN_POSITIVE));
+                let [fresh, kept, mean] = [step.reply.gradient, &kept.gradient, belief.answers().mean_before()]
+                    .map(|gradient| units.gradient_outside(gradient));
+                let mut outside = units.point_outside(point).into_owned();
+                reduced_variance_step(&mut outside, step.weight, size, &fresh, &kept, &mean);
+                point.copy_from_slice(&units.point_inside(&outside));
+                Move::Proven
+            }
+            (true, ..) => Move::Proven,
+        };
+        step.belief.moved(how, point);
+    }
 }
 
 impl Default for ToMinimiser {
@@ -126,39 +167,18 @@ impl Update<Model> for ToMinimiser {
             step.belief.moved(cut.map_or(Move::Nowhere, |cut| Move::ByOwn { cut }), point);
             return true;
         }
-        if step.reply.point != point {
-            // An answer from an older point: what counts is what it says of this one.
-            step.belief.look_from(point);
+        if step.belief.have_units_changed() {
+            // What was learned of lengths is void.
+            self.largest_first = step.belief.longest();
+            self.reach = Reach::default();
         }
-        let (belief, user) = (&*step.belief, step.reply.user);
-        match belief.verdict() {
-            Verdict::SetAside { keep } => {
-                // Asked again on the way back to where this user was last believed, or to the start.
-                self.reach.shrink(keep * kernel::distance(point, belief.anchor()));
-                let back = belief.answers().get(user).map_or(belief.start(), |answer| &answer.point);
-                for (x, back) in point.iter_mut().zip(back) {
-                    *x = back + keep * (*x - back);
-                }
-                return true;
-            }
-            Verdict::BelievedAfterAll => self.reach.restore(),
-            Verdict::Believed => {}
-        }
-        self.learn(belief, user, step.reply.point);
-        let had_failed = self.safeguard.has_failed();
-        let known = step.smoothness.filter(|_| belief.scale().known);
-        self.safeguard.watch(belief, known.map(Smoothness::each), step.reply.point);
-        let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
-            (false, ..) => self.go(belief, step.reply.point, point),
-            // SAGA's steps, from the answer after the one that showed the failure on.
-            (true, true, Some(kept)) => {
-                let size = 1.0 / (FRUGAL.saga_step * belief.scale().largest.max(f64::MIN_POSITIVE));
-                reduced_variance_step(point, &step, size, &kept.gradient, belief.answers().mean_before());
-                Move::Proven
-            }
-            (true, ..) => Move::Proven,
-        };
-        step.belief.moved(how, point);
+        // The model has units of its own.
+        let units = step.belief.units().clone();
+        let (asked, gradient) = (units.point_inside(step.reply.point), units.gradient_inside(step.reply.gradient));
+        let mut next = units.point_inside(point).into_owned();
+        let reply = Reply { point: &asked, gradient: &gradient, ..step.reply };
+        self.step_inside(Step { reply, ..step }, &units, &mut next);
+        point.copy_from_slice(&units.point_outside(&next));
         true
     }
 }

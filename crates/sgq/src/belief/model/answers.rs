@@ -98,6 +98,31 @@ impl Answers {
         }
     }
 
+    /// Sees all points and gradients in other units.
+    pub fn change(&mut self, point: impl Fn(&[f64]) -> Vec<f64>, gradient: impl Fn(&[f64]) -> Vec<f64>) {
+        for answer in self.held.iter_mut().flatten().chain(&mut self.replaced) {
+            (answer.point, answer.gradient) = (point(&answer.point), gradient(&answer.gradient));
+            answer.norm = kernel::norm(&answer.gradient);
+            if let Some(secant) = &mut answer.secant {
+                let (direction, change) = (point(&secant.direction), gradient(&secant.change));
+                let length = kernel::norm(&direction);
+                secant.direction = direction.iter().map(|value| value / length).collect();
+                secant.change = change.iter().map(|value| value / length).collect();
+                secant.way *= length;
+            }
+        }
+        self.mean_before = gradient(&self.mean_before);
+        self.sum_anew();
+        self.average();
+    }
+
+    fn sum_anew(&mut self) {
+        let zero = vec![0.0; self.mean.len()];
+        let mut sum = CompensatedSum::new(zero.len());
+        self.iter().for_each(|(_, answer)| sum.replace(&zero, &answer.gradient));
+        self.sum = sum;
+    }
+
     /// The answer that the last one replaced, if its user had been asked before.
     pub fn replaced(&self) -> Option<&Answer> {
         self.replaced.as_deref()
@@ -111,10 +136,7 @@ impl Answers {
     fn average(&mut self) {
         if !self.sum.is_finite() {
             // Some answers were so large that their sum was past what numbers can hold: start afresh without the old one.
-            let zero = vec![0.0; self.mean.len()];
-            let mut sum = CompensatedSum::new(zero.len());
-            self.iter().for_each(|(_, answer)| sum.replace(&zero, &answer.gradient));
-            self.sum = sum;
+            self.sum_anew();
         }
         let asked = self.asked.len().max(1) as f64;
         for (coordinate, mean) in self.mean.iter_mut().enumerate() {

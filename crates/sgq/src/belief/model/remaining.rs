@@ -105,6 +105,11 @@ impl Hindsight {
         self.records.push_back((point.to_vec(), gap));
     }
 
+    /// Sees all points in other units.
+    pub fn change(&mut self, again: impl Fn(&[f64]) -> Vec<f64>) {
+        self.records.iter_mut().for_each(|(point, _)| *point = again(point));
+    }
+
     /// The mean of those logarithms and their variance, with one more that was expected beforehand.
     fn off(&self) -> (f64, f64) {
         let mean = self.sum / (1.0 + self.weight);

@@ -1,0 +1,130 @@
+//! Coordinates in units of their own, docs/frugal.md § 16: what one user's gradients differ by from another's says how large each is.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Alignment, Answers, Curvature, Model, Verdict};
+use crate::frugal::FRUGAL;
+
+/// What each coordinate of a point is multiplied by, and of a gradient divided by, before the model sees it: powers of two, so
+/// that nothing is rounded. Empty where all are one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Units(Vec<f64>);
+
+impl Units {
+    pub fn is_plain(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A point as the model sees it.
+    pub fn point_inside<'v>(&self, point: &'v [f64]) -> Cow<'v, [f64]> {
+        self.scaled(point, |x, unit| x * unit)
+    }
+
+    /// A point as everybody else sees it.
+    pub fn point_outside<'v>(&self, point: &'v [f64]) -> Cow<'v, [f64]> {
+        self.scaled(point, |x, unit| x / unit)
+    }
+
+    /// A gradient as the model sees it.
+    pub fn gradient_inside<'v>(&self, gradient: &'v [f64]) -> Cow<'v, [f64]> {
+        self.scaled(gradient, |slope, unit| slope / unit)
+    }
+
+    /// A gradient as everybody else sees it.
+    pub fn gradient_outside<'v>(&self, gradient: &'v [f64]) -> Cow<'v, [f64]> {
+        self.scaled(gradient, |slope, unit| slope * unit)
+    }
+
+    fn scaled<'v>(&self, vector: &'v [f64], by: impl Fn(f64, f64) -> f64) -> Cow<'v, [f64]> {
+        if self.is_plain() {
+            return Cow::Borrowed(vector);
+        }
+        vector.iter().zip(&self.0).map(|(value, unit)| by(*value, *unit)).collect::<Vec<f64>>().into()
+    }
+
+    /// The mean of their squares.
+    fn mean_square(&self) -> f64 {
+        if self.is_plain() { 1.0 } else { self.0.iter().map(|unit| unit * unit).sum::<f64>() / self.0.len() as f64 }
+    }
+
+    /// Units in which users' gradients differ by about as much along each coordinate, Eq. (70); none where those that are there will
+    /// do.
+    fn fitting(&self, answers: &Answers) -> Option<Self> {
+        let dim = answers.mean_gradient().len();
+        let (mut sums, mut squares, mut count) = (vec![0.0; dim], vec![0.0; dim], 0.0);
+        // Each user's gradient counts with the same length, or the steepest would decide alone.
+        for (_, answer) in answers.iter().filter(|(_, answer)| answer.norm > 0.0) {
+            count += 1.0;
+            for (k, slope) in self.gradient_outside(&answer.gradient).iter().enumerate() {
+                let slope = slope / answer.norm;
+                sums[k] += slope;
+                squares[k] += slope * slope;
+            }
+        }
+        let log = |k: usize| (0.5 * (squares[k] - sums[k] * sums[k] / count).log2()).round();
+        let logs: Vec<f64> = (0..dim).map(log).collect();
+        let held = |k: usize| self.0.get(k).map_or(0.0, |unit| unit.log2());
+        let known: Vec<usize> = (0..dim).filter(|k| logs[*k].is_finite()).collect();
+        let mut changes: Vec<f64> = known.iter().map(|k| logs[*k] - held(*k)).collect();
+        changes.sort_by(f64::total_cmp);
+        let middle = *changes.get(changes.len() / 2)?;
+        let widest = changes.iter().map(|change| (change - middle).abs()).fold(0.0, f64::max);
+        if widest < FRUGAL.units_apart {
+            return None;
+        }
+        let unit = |k: usize| if logs[k].is_finite() { logs[k] - middle } else { held(k) };
+        let largest = (0..dim).map(unit).fold(f64::NEG_INFINITY, f64::max);
+        Some(Self((0..dim).map(|k| (unit(k) - largest).max(-500.0).exp2()).collect()))
+    }
+}
+
+impl Model {
+    /// Looks at the units of coordinates each time twice as many users were asked, and takes others where these are far off:
+    /// sections 2 to 5 begin again with the answers held.
+    pub(super) fn fit_units(&mut self, point: &[f64]) {
+        let asked = self.answers.count();
+        let is_time = asked >= FRUGAL.first_units && (asked.is_power_of_two() || self.all_asked());
+        let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
+        let is_exact = !self.noise.is_found() && self.noise.last <= 0.0;
+        let is_new = self.answers.latest().is_some_and(|(_, answer)| answer.times == 1);
+        if matches!(self.verdict, Verdict::SetAside { .. })
+            || self.own.is_some()
+            || !(is_time && is_new && is_dense && is_exact && self.plan.is_some())
+        {
+            return;
+        }
+        if let Some(units) = self.units.fitting(&self.answers) {
+            self.change_units(units);
+            let here = self.units.point_inside(point).into_owned();
+            self.fit(&here);
+        }
+    }
+
+    /// Sees everything that is held in other units.
+    pub(super) fn change_units(&mut self, units: Units) {
+        let old = std::mem::replace(&mut self.units, units);
+        let units = &self.units;
+        let again = |point: &[f64]| units.point_inside(&old.point_outside(point)).into_owned();
+        let slope_again = |gradient: &[f64]| units.gradient_inside(&old.gradient_outside(gradient)).into_owned();
+        self.answers.change(again, slope_again);
+        for point in [&mut self.start, &mut self.anchor] {
+            *point = again(point);
+        }
+        for (to, anchor) in &mut self.moves {
+            (*to, *anchor) = (again(to), again(anchor));
+        }
+        self.hindsight.change(again);
+        if self.scale.known {
+            self.scale.mean *= old.mean_square() / units.mean_square();
+        } else {
+            self.scale.relearn(&self.answers);
+        }
+        (self.plan, self.alignment, self.estimate) = (None, Alignment::default(), None);
+        self.changed_units = true;
+        if self.scale.mean > 0.0 {
+            self.begin_plan();
+        }
+    }
+}
