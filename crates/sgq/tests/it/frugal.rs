@@ -7,9 +7,11 @@ use sgq::{
     belief::Model,
     choice::Informative,
     method,
-    problem::{Custom, Loss, Quadratic, Regression, Rows},
+    problem::{Custom, Loss, Quadratic, Regression},
     update::ToMinimiser,
 };
+
+use crate::random_problem::random_regression;
 
 type Frugal = Session<'static>;
 
@@ -178,24 +180,6 @@ fn a_restored_session_goes_on_bit_for_bit() {
 
 fn logistic(users: usize, dim: usize, seed: u64) -> Regression {
     random_regression(Loss::Logistic, users, dim, 2.0, &mut Random::new(seed, "frugal logistic"))
-}
-
-/// Users with 2 to 6 rows, whose features differ in size.
-fn random_regression(loss: Loss, users: usize, dim: usize, size: f64, random: &mut Random) -> Regression {
-    let (mut values, mut targets, mut blocks) = (Vec::new(), Vec::new(), vec![0]);
-    for _ in 0..users {
-        let size = size * (0.3 + random.unit());
-        for _ in 0..2 + random.index(5) {
-            values.extend((0..dim).map(|_| size * (2.0 * random.unit() - 1.0)));
-            targets.push(match loss {
-                Loss::Logistic => [-1.0, 1.0][random.index(2)],
-                Loss::Poisson => random.index(9) as f64,
-                _ => 4.0 * random.unit() - 2.0,
-            });
-        }
-        blocks.push(targets.len());
-    }
-    Regression::new(Rows::Dense { dim, values }, targets, &blocks, loss, 0.02).unwrap()
 }
 
 /// `e^x` soon grows past what the model believes: some answers are set aside, and still all is well.

@@ -2,6 +2,7 @@
 
 mod hessians;
 mod naive;
+mod remaining;
 
 use sgq::{
     Problem, Random, Session, Settings,
@@ -11,6 +12,7 @@ use sgq::{
 };
 
 use naive::Naive;
+use remaining::Expected;
 
 struct Case {
     name: String,
@@ -84,6 +86,8 @@ struct Step {
     apart: f64,
     moved: f64,
     asked_at_least: usize,
+    /// How what remains differs.
+    remaining: Option<String>,
 }
 
 /// Before everybody was asked.
@@ -160,7 +164,8 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
         session.tell(query.ticket, &gradient).unwrap();
         let next = naive.answer(query.user, &query.point, &gradient);
         let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
-        steps.push(Step { apart, moved, asked_at_least });
+        let remaining = Expected::differs(naive.remaining(), session.remaining());
+        steps.push(Step { apart, moved, asked_at_least, remaining });
     }
     steps
 }
@@ -168,10 +173,15 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
 /// To 1e-11 of the longest move, and to 1e-8 of each that is not a millionth of it: rounding grows as the points come together.
 fn agree(case: &Case, steps: &[Step], compared: impl Fn(usize) -> bool) {
     let longest = steps.iter().map(|step| step.moved).fold(0.0, f64::max);
-    for (number, Step { apart, moved, .. }) in steps.iter().enumerate().filter(|(number, _)| compared(*number)) {
+    for (number, step) in steps.iter().enumerate().filter(|(number, _)| compared(*number)) {
+        let Step { apart, moved, remaining, .. } = step;
         let place = format!("{}, query {number}: {apart:e} apart after {moved:e}", case.name);
         assert!(*apart <= 1e-11 * longest, "{place}");
         assert!(*apart <= 1e-8 * moved || *moved < 1e-6 * longest, "{place}");
+        // What remains depends on earlier points too.
+        if steps[..number].iter().all(|step| step.apart <= 1e-11 * longest) {
+            assert!(remaining.is_none(), "{place}: {remaining:?}");
+        }
     }
 }
 
@@ -265,7 +275,8 @@ fn each_point_with_many_parameters() {
             let next = naive.answer(query.user, &way, &span.coordinates(&gradient));
             let next = span.point(&case.start, &next);
             let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
-            steps.push(Step { apart, moved, asked_at_least: 0 });
+            let remaining = Expected::differs(naive.remaining(), session.remaining());
+            steps.push(Step { apart, moved, asked_at_least: 0, remaining });
         }
         compared += steps.len();
         // Where all users have the same curvature, eigenvalues come to be equal, and rounding picks the vectors.

@@ -24,6 +24,7 @@ mod random_problem;
 mod reference;
 mod regression;
 mod regression_reference;
+mod remaining;
 mod storage;
 mod theory;
 mod trajectories;

@@ -1,6 +1,9 @@
-//! Random convex quadratics, and a log of what a session did on one.
+//! Random convex quadratics and regressions, and a log of what a session did on one.
 
-use sgq::{Oracle, Problem, Random, Session, Settings, problem::DenseQuadratic};
+use sgq::{
+    Oracle, Problem, Random, Session, Settings,
+    problem::{DenseQuadratic, Loss, Regression, Rows},
+};
 
 /// A problem with `A_i = M_iᵀM_i / d + 0.1·I`, whose users differ in scale and in center, and a starting point.
 pub fn random_quadratic(random: &mut Random, users: usize, dim: usize) -> (DenseQuadratic, Vec<f64>) {
@@ -23,6 +26,24 @@ pub fn random_quadratic(random: &mut Random, users: usize, dim: usize) -> (Dense
     }
     let start = (0..dim).map(|_| 10.0 * random.unit() - 5.0).collect();
     (DenseQuadratic::new(&curvatures, &centers).unwrap(), start)
+}
+
+/// Users with 2 to 6 rows, whose features differ in size.
+pub fn random_regression(loss: Loss, users: usize, dim: usize, size: f64, random: &mut Random) -> Regression {
+    let (mut values, mut targets, mut blocks) = (Vec::new(), Vec::new(), vec![0]);
+    for _ in 0..users {
+        let size = size * (0.3 + random.unit());
+        for _ in 0..2 + random.index(5) {
+            values.extend((0..dim).map(|_| size * (2.0 * random.unit() - 1.0)));
+            targets.push(match loss {
+                Loss::Logistic => [-1.0, 1.0][random.index(2)],
+                Loss::Poisson => random.index(9) as f64,
+                _ => 4.0 * random.unit() - 2.0,
+            });
+        }
+        blocks.push(targets.len());
+    }
+    Regression::new(Rows::Dense { dim, values }, targets, &blocks, loss, 0.02).unwrap()
 }
 
 /// A constant step well inside stability.

@@ -15,6 +15,8 @@ use sgq::{
 use algebra::{Matrix, dot, minus};
 use reference::Reference;
 
+use super::{naive::Naive, remaining::Expected};
+
 /// Which answers come without a Hessian.
 #[derive(Clone, Copy)]
 enum Silent {
@@ -29,6 +31,13 @@ enum Silent {
     First(usize),
     /// So many answers at the beginning, and a third of the users later too.
     FirstAndUsers(usize),
+}
+
+impl Silent {
+    /// Whether the ordinary model comes first.
+    fn at_first(self) -> bool {
+        matches!(self, Self::First(_) | Self::FirstAndUsers(_))
+    }
 }
 
 struct Case {
@@ -99,6 +108,15 @@ impl Case {
         Session::new(method::frugal(), settings).unwrap()
     }
 
+    /// The ordinary model until the first Hessian comes, where one question is out.
+    fn ordinary(&self) -> Option<Naive> {
+        let ordinary = match self.problem.smoothness().filter(|_| self.known) {
+            Some(smoothness) => Naive::new(&self.start, smoothness),
+            None => Naive::without_smoothness(&self.start, self.problem.users()),
+        };
+        (self.open == 1).then_some(ordinary)
+    }
+
     fn reference(&self) -> Reference {
         let smoothness = self.problem.smoothness().filter(|_| self.known);
         Reference::new(&self.start, self.problem.users(), smoothness)
@@ -151,10 +169,15 @@ fn hessian(problem: &Regression, user: usize, point: &[f64]) -> (Vec<f64>, Matri
     (packed(&whole, dim), whole.chunks(dim).map(<[f64]>::to_vec).collect())
 }
 
+/// Whether a session says the right thing of what remains.
+fn remains(expected: Option<Expected>, session: &Session<'_>) -> Result<(), String> {
+    Expected::differs(expected, session.remaining()).map_or(Ok(()), Err)
+}
+
 /// Asks until as many questions are out as may be, and answers the oldest one, so many times as there are users.
 fn run(case: &Case, passes: usize, met: &mut Met) -> Result<(), String> {
     let (users, dim) = (case.problem.users(), case.problem.dim());
-    let (mut session, mut reference) = (case.session(), case.reference());
+    let (mut session, mut reference, mut ordinary) = (case.session(), case.reference(), case.ordinary());
     let mut random = Random::new(case.seed, "answers");
     let mut out: VecDeque<Query> = VecDeque::new();
     let mut gradient = vec![0.0; dim];
@@ -196,14 +219,25 @@ fn run(case: &Case, passes: usize, met: &mut Met) -> Result<(), String> {
         told.is_asked[user] = true;
         told.answers += 1;
         if tells || reference.has_started() {
+            if let Some(ordinary) = ordinary.take() {
+                reference.hindsight = ordinary.hindsight().clone();
+            }
             reference.tell(user, &point, answer.gradient, tells.then_some(&whole));
             let apart = length(&minus(session.point(), reference.point()));
             let far = length(&minus(reference.point(), &case.start));
             if apart.is_nan() || apart > 1e-7 * far {
                 return Err(format!("{place}: the points are {apart:e} apart, {far:e} from the start"));
             }
+            // Hindsight begins with the ordinary model, whose naive version has one question out.
+            if case.open == 1 || !case.silent.at_first() {
+                remains(reference.remaining(), &session).map_err(|why| format!("{place}: {why}"))?;
+            }
         } else {
             reference.told_before(user, &point, answer.gradient);
+            if let Some(ordinary) = &mut ordinary {
+                ordinary.answer(user, &point, answer.gradient);
+                remains(ordinary.remaining(), &session).map_err(|why| format!("{place}: {why}"))?;
+            }
         }
     }
     met.for_reach += reference.reasked[0];

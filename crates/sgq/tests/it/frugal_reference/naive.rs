@@ -3,11 +3,14 @@
 mod algebra;
 mod alignment;
 mod learning;
+mod remaining;
 mod scores;
 
 use faer::{Col, Mat, Scale};
 
+use super::remaining::{Expected, Hindsight};
 use algebra::{Matrix, Vector, compose, dot, eigen, identity, outer, scaled, scaled_matrix, trace};
+use remaining::Basis;
 
 /// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
 struct Answer {
@@ -125,6 +128,8 @@ pub struct Naive {
     /// `h² d / tr C` of the last move.
     fading: f64,
     x: Vector,
+    hindsight: Hindsight,
+    remaining: Option<Expected>,
 }
 
 impl Naive {
@@ -158,6 +163,8 @@ impl Naive {
             set_aside_last: None,
             fading: 0.0,
             x: Col::zeros(dim),
+            hindsight: Hindsight::new(smoothness.len(), 8),
+            remaining: None,
         }
     }
 
@@ -169,7 +176,9 @@ impl Naive {
     /// With many parameters, in coordinates of the span of all answers: none yet.
     pub fn in_span(parameters: usize, smoothness: &[f64]) -> Self {
         let naive = Self::new(&[], smoothness);
-        Self { parameters, varies: 1.0, typical: prior_curvature(parameters, naive.mean_smoothness), ..naive }
+        let typical = prior_curvature(parameters, naive.mean_smoothness);
+        let hindsight = Hindsight::new(smoothness.len(), 2);
+        Self { parameters, varies: 1.0, typical, hindsight, ..naive }
     }
 
     /// One more coordinate, which is zero in all that there is.
@@ -182,6 +191,7 @@ impl Naive {
             secant.of_eta.iter_mut().flat_map(|of| [&mut of.expected, &mut of.left]).for_each(longer);
         }
         self.anchor.as_mut().map(longer);
+        self.hindsight.grow();
         longer(&mut self.x);
         longer(&mut self.first_point);
         for (matrix, new) in
@@ -209,6 +219,7 @@ impl Naive {
     pub fn answer(&mut self, user: usize, point: &[f64], gradient: &[f64]) -> Vec<f64> {
         self.x = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
         let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
+        self.remaining = None;
         if let Some(anchor) = self.anchor.clone() {
             let way = &self.x - &anchor;
             self.uphill = dot(&way, &g) > 0.0;
@@ -513,7 +524,7 @@ impl Naive {
     /// How it moves.
     fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
         let Spread { t, t_inverse, .. } = spread;
-        let dim = self.dim() as f64;
+        let (dim, carried) = (self.dim() as f64, self.carried());
         let (values, u) = self.step_curvature(spread, curvature);
         let l: Vec<f64> = values.iter().map(|value| self.caution * value).collect();
         let w = t_inverse * &u;
@@ -539,6 +550,7 @@ impl Naive {
         }
         self.fading = spread.h2 * dim / trace(&mean.c);
         self.anchor = Some(mean.at.clone());
+        self.look_ahead(&Basis { l: &values, u: &u, spread, mean }, carried);
     }
 
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {

@@ -5,6 +5,8 @@ use super::algebra::{
     scaled, solve, times, trace, transposed, zeros,
 };
 
+use crate::frugal_reference::remaining::{Expected, Hindsight, Terms};
+
 /// The ridge is worth this many users of mean curvature in every direction.
 const RIDGE_USERS: f64 = 1.5;
 /// The longest move, times the roughness.
@@ -77,6 +79,9 @@ pub struct Reference {
     pub reasked: [usize; 2],
     /// How often a Hessian was fitted.
     pub fitted: usize,
+    /// Of the ordinary model too, where the first Hessian comes late.
+    pub hindsight: Hindsight,
+    remaining: Option<Expected>,
 }
 
 impl Reference {
@@ -99,11 +104,17 @@ impl Reference {
             stale: None,
             reasked: [0; 2],
             fitted: 0,
+            hindsight: Hindsight::new(users, 8),
+            remaining: None,
         }
     }
 
     pub fn point(&self) -> &[f64] {
         &self.x
+    }
+
+    pub fn remaining(&self) -> Option<Expected> {
+        self.remaining
     }
 
     /// Whether somebody told a Hessian.
@@ -123,15 +134,19 @@ impl Reference {
         self.users.iter().enumerate().filter_map(|(user, told)| Some((user, told.as_ref()?))).collect()
     }
 
-    /// What is to be gained by asking a user again at a point.
-    fn gain(&self, told: &Quadratic, mean: &Mean, x: &[f64]) -> f64 {
+    /// `e_i²`, how far a user is expected to be from its quadratic at a point.
+    fn departure2(&self, told: &Quadratic, mean: &Mean, x: &[f64]) -> f64 {
         let p = minus(x, &told.x);
         let far = form(&mean.curvature, &p);
-        let error = match &told.own {
+        match &told.own {
             Some(own) if told.gave => self.num / self.den * (0.5 * (form(own, &p) + OWN_CURVATURE_FLOOR * far)).powi(2),
             _ => far,
-        };
-        error + mean.sigma2 * told.noise * told.noise / (told.noise + 1.0)
+        }
+    }
+
+    /// What is to be gained by asking a user again at a point.
+    fn gain(&self, told: &Quadratic, mean: &Mean, x: &[f64]) -> f64 {
+        self.departure2(told, mean, x) + mean.sigma2 * told.noise * told.noise / (told.noise + 1.0)
     }
 
     /// Eq. (55) and (56), where a session asks a user at a point while questions to others are out. The order of new users is the
@@ -214,6 +229,7 @@ impl Reference {
         if !is_finite(g) || !hessian.is_none_or(|rows| rows.iter().all(|row| is_finite(row))) {
             self.num *= 2.0;
             self.x = scaled(0.5, &plus(x, 1.0, &self.seen));
+            self.remaining = None;
             return;
         }
         let mut told = Quadratic { x: x.to_vec(), g: g.to_vec(), own: None, gave: false, noise: 1.0 };
@@ -320,8 +336,10 @@ impl Reference {
         let (curvature, lower) = positive_definite(matrix_plus(&m, 1.0, &identity(dim, ridge)), typical);
         let mut z = scaled(-1.0, &solve(&curvature, &pull));
         let sigma2 = trace(&product(&inverse(&curvature), &self.noise));
+        let weights: Vec<f64> = asked.iter().map(|(user, _)| weight(*user)).collect();
 
-        let mut new_tells = self.new_tells;
+        let minimiser = z.clone();
+        let (mut new_tells, mut others) = (self.new_tells, 0.0);
         if !everybody {
             let target = plus(&self.start, 1.0, &z);
             let of_size_1: Vec<(usize, Vector)> = asked
@@ -341,6 +359,7 @@ impl Reference {
             let out_of = inverse(&lower);
             let w0 = product(&product(&out_of, &c), &transposed(&out_of));
             new_tells = trace(&w0);
+            others = unsure * new_tells;
             let w = matrix_scaled(0.5 * unsure, &w0);
             let energy = 0.5 * form(&curvature, &z);
             if energy > 0.0 {
@@ -356,7 +375,26 @@ impl Reference {
         self.cut = length > 1.0;
         self.x = plus(&self.seen, 1.0 / length.max(1.0), &way);
         self.new_tells = new_tells;
-        self.mean = Some(Mean { curvature, share, sigma2 });
+        let mean = Mean { curvature, share, sigma2 };
+        self.look_ahead(&mean, &minimiser, others, &weights);
+        self.mean = Some(mean);
+    }
+
+    /// Eq. (69), after a move: `z` is the way from the start to the minimiser, `others` is `υ tr W`.
+    fn look_ahead(&mut self, mean: &Mean, z: &[f64], others: f64, weights: &[f64]) {
+        let terms_at = |x: &[f64]| {
+            let off = minus(&minus(x, &self.start), z);
+            let (mut same, mut own) = (0.0, 0.0);
+            for ((_, told), weight) in self.asked().into_iter().zip(weights) {
+                let departure2 = self.departure2(told, mean, x);
+                same += weight * departure2.sqrt();
+                own += weight * weight * (0.75 * departure2 + mean.sigma2 * told.noise);
+            }
+            Terms(vec![(0.5 * form(&mean.curvature, &off), 0.5 * (others + 0.25 * same * same + own))])
+        };
+        let mut hindsight = self.hindsight.clone();
+        self.remaining = Some(hindsight.moved(&self.x, 0.5 * form(&mean.curvature, z), terms_at));
+        self.hindsight = hindsight;
     }
 
     /// The spread around the plain mean, each user weighted by its size.
