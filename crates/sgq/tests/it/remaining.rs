@@ -1,8 +1,8 @@
 //! What remains by a method's own account, the tolerance that stops by it, and what is proven to remain at most.
 
 use sgq::{
-    Answer, Detail, Method, Need, Oracle as _, Problem, Query, Random, Remaining, Session, Settings, SettingsError,
-    Sight, StopReason,
+    Answer, Detail, Method, Need, Oracle as _, PaidAnswer, Problem, Query, Random, Remaining, Session, Settings,
+    SettingsError, Sight, StopReason,
     answer::packed,
     belief::Model,
     method,
@@ -382,10 +382,75 @@ fn is_noise_seen(detail: Detail) -> bool {
     while session.queries() < 80 {
         let query = session.ask().unwrap().unwrap();
         let (mut gradient, mut hessian) = (gradient(&problem, &query), vec![0.0; 4]);
-        gradient.iter_mut().for_each(|value| *value += random.unit() - 0.5);
+        gradient.iter_mut().for_each(|value| *value += 0.05 * (random.unit() - 0.5));
         assert!(problem.hessian(query.user, &query.point, &mut hessian));
         let (answer, hessian) = (Answer::new(&gradient), packed(&hessian, 2));
         session.tell(query.ticket, if detail == Detail::Hessian { answer.hessian(&hessian) } else { answer }).unwrap();
     }
     session.certified().is_none()
+}
+
+#[test]
+fn nothing_is_certified_where_hessians_show_the_noise() {
+    assert!(is_noise_seen(Detail::Hessian));
+}
+
+/// The answers of an earlier run are no more certain than those of this one.
+#[test]
+fn nothing_is_certified_by_uncertain_answers_of_an_earlier_run() {
+    let slope = |user: usize| [2.0 * (20.0 - [0.0, 4.0, 90.0, -7.0][user])];
+    let settings = || Settings::new(vec![1.0], 4).smoothness(vec![2.0; 4]).pl_constant(2.0);
+    for method in [method::frugal(), method::saga()] {
+        let certified = |paid: &dyn Fn(Answer<'_>, usize) -> PaidAnswer| {
+            let paid: Vec<PaidAnswer> = (0..4).map(|user| paid(Answer::new(&slope(user)), user)).collect();
+            Session::with_answers(method.clone(), settings(), Sight::Blind, &paid).unwrap().certified()
+        };
+        let place = method.name();
+        assert!(certified(&|answer, user| PaidAnswer::new(user, &[20.0], answer)).is_some(), "{place}");
+        let noise = certified(&|answer, user| PaidAnswer::new(user, &[20.0], answer.variance(&[9.0])));
+        assert_eq!(noise, None, "{place}: noise");
+        let weights = certified(&|answer, user| PaidAnswer::new(user, &[20.0], answer.weight(1.0 + user as f64)));
+        assert_eq!(weights, None, "{place}: weights");
+    }
+}
+
+/// The constant of strong convexity was that of everybody; here the first user has nearly all of it.
+#[test]
+fn what_is_certified_is_true_once_somebody_has_left() {
+    let (curvatures, centers) = ([10.0, 0.01, 0.02, 0.01], [0.0, 5.0, -3.0, 40.0]);
+    let everybody = Quadratic::scalar(&curvatures, &centers).unwrap();
+    let others = Quadratic::scalar(&curvatures[1..], &centers[1..]).unwrap();
+    for method in [method::frugal(), method::saga()] {
+        let mut session = Session::new(method, Settings::for_problem(vec![1.0], &everybody)).unwrap();
+        (0..12).for_each(|_| _ = advance(&mut session, &everybody));
+        assert!(session.certified().is_some());
+        session.leave(0).unwrap();
+        for _ in 0..12 {
+            let (gap, certified) = (others.gap(session.point()).unwrap(), session.certified());
+            assert!(certified.is_none_or(|most| gap <= most), "{}: {gap:e}, {certified:?}", session.name());
+            advance(&mut session, &everybody);
+        }
+    }
+}
+
+/// What was believed of another objective says nothing of this one.
+#[test]
+fn what_remains_is_that_of_those_who_are_there() {
+    let mut random = Random::new(1, "somebody leaves");
+    let mut table = |low: f64, high: f64| -> Vec<Vec<f64>> {
+        (0..12).map(|_| (0..2).map(|_| low + (high - low) * random.unit()).collect()).collect()
+    };
+    let problem = Quadratic::diagonal(&table(0.5, 1.5), &table(-2.0, 2.0)).unwrap();
+    let mut session = open(Settings::for_problem(vec![4.0, 5.0], &problem));
+    (0..60).for_each(|_| _ = advance(&mut session, &problem));
+    assert!(session.remaining().is_some());
+    session.leave(0).unwrap();
+    assert_eq!(session.remaining(), None);
+    for _ in 0..12 {
+        advance(&mut session, &problem);
+        let Remaining { low, high, .. } = session.remaining().unwrap();
+        assert!(high <= 1e5 * low, "from {low:e} to {high:e}");
+    }
+    session.join(0).unwrap();
+    assert_eq!(session.remaining(), None);
 }
