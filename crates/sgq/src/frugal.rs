@@ -155,7 +155,7 @@ pub(crate) struct Constants {
     /// And the way is at most this part of what a move may be.
     pub shortest_way: f64,
 
-    // § 16: units.
+    // § 15: units.
     /// So many users are asked before the units of coordinates are looked at.
     pub first_units: usize,
     /// They are changed where some are off by so many powers of two from the others.
@@ -247,7 +247,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     least_bent: 10.0,
     shortest_way: 0.1,
     first_units: 8,
-    units_apart: 4.0,
+    units_apart: 5.0,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,

@@ -593,6 +593,8 @@ impl<'s> Session<'s> {
         let (smoothness, mu) = (self.state.smoothness.as_ref()?, pl_constant?);
         let bound = self.parts.belief().gradient_bound(&self.state.point, smoothness.each())?;
         let certified = bound * bound / (2.0 * mu);
+        // The constant is that of the mean over everybody.
+        let is_certain = is_certain && self.state.left.is_empty();
         (is_certain && mu > 0.0 && certified.is_finite()).then_some(certified)
     }
 

@@ -218,6 +218,8 @@ impl Belief for Model {
         self.own.iter_mut().for_each(|own| own.leave(user));
         self.square_sizes -= self.sizes[user] * self.sizes[user];
         self.estimate = None;
+        // What was believed of another objective says nothing of this one.
+        (self.remaining, self.hindsight) = (None, Hindsight::default());
         if self.plan.is_some() {
             self.begin_plan();
         }
@@ -227,6 +229,7 @@ impl Belief for Model {
     fn join(&mut self, user: usize) {
         self.answers.join();
         self.square_sizes += self.sizes[user] * self.sizes[user];
+        (self.remaining, self.hindsight) = (None, Hindsight::default());
     }
 
     fn uses(&self) -> Detail {
@@ -245,7 +248,8 @@ impl Belief for Model {
     }
 
     fn gradient_bound(&self, point: &[f64], smoothness: &[f64]) -> Option<f64> {
-        let is_exact = self.answers.iter().all(|(_, answer)| answer.noise <= 0.0) && !self.noise.is_found();
+        let is_found = self.noise.is_found() || self.own().is_some_and(Own::has_found_noise);
+        let is_exact = self.answers.iter().all(|(_, answer)| answer.noise <= 0.0) && !is_found;
         (self.all_asked() && is_exact).then(|| self.carried_bound(point, smoothness))
     }
 
@@ -268,6 +272,7 @@ impl Model {
         (self.estimate, self.remaining) = (None, None);
         if reply.hessian.is_some() && self.own.is_none() {
             self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
+            self.hindsight = Hindsight::default();
         }
         if let Some(own) = &mut self.own {
             own.take(reply, self.sizes[user]);

@@ -152,6 +152,7 @@ impl<'s> Session<'s> {
         let for_update = within && self.parts.wants() == Wants::Chosen && complete(self);
         let for_update = for_update.then_some(self.state.progress);
         self.state.questions.note_unasked(fingerprint(&answer));
+        self.state.certifying.see(&answer);
         if let Some(weight) = answer.weight {
             self.state.weights.learn(*user, users, weight);
         }

@@ -28,3 +28,4 @@ mod remaining;
 mod storage;
 mod theory;
 mod trajectories;
+mod units;

@@ -370,6 +370,11 @@ impl Own {
         Some(self.error(mean, quadratic, point) + mean.noise * noise * noise / (noise + 1.0))
     }
 
+    /// Whether answers showed noise that they do not state.
+    pub fn has_found_noise(&self) -> bool {
+        self.noise.shown > 0.0
+    }
+
     /// What the error of the mean gradient costs at a point, as half a square in the metric of the mean curvature: by those who were
     /// not asked, by users' departure from their quadratics, and by noise.
     pub fn loss(&self, sizes: &[f64], users: usize, point: &[f64]) -> f64 {

@@ -1,11 +1,11 @@
-//! Coordinates in units of their own, docs/frugal.md § 16: what one user's gradients differ by from another's says how large each is.
+//! Coordinates in units of their own, docs/frugal.md § 15: by how much users' gradients differ along each says how large it is.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Alignment, Answers, Curvature, Model, Verdict};
-use crate::frugal::FRUGAL;
+use crate::frugal::{FRUGAL, TINY};
 
 /// What each coordinate of a point is multiplied by, and of a gradient divided by, before the model sees it: powers of two, so
 /// that nothing is rounded. Empty where all are one.
@@ -53,14 +53,18 @@ impl Units {
     /// do.
     fn fitting(&self, answers: &Answers) -> Option<Self> {
         let dim = answers.mean_gradient().len();
-        let (mut sums, mut squares, mut count) = (vec![0.0; dim], vec![0.0; dim], 0.0);
-        // Each user's gradient counts with the same length, or the steepest would decide alone.
-        for (_, answer) in answers.iter().filter(|(_, answer)| answer.norm > 0.0) {
-            count += 1.0;
-            for (k, slope) in self.gradient_outside(&answer.gradient).iter().enumerate() {
-                let slope = slope / answer.norm;
-                sums[k] += slope;
-                squares[k] += slope * slope;
+        let gradients = || answers.iter().map(|(_, answer)| self.gradient_outside(&answer.gradient));
+        let count = answers.count() as f64;
+        let mut lengths = vec![0.0; dim];
+        gradients().for_each(|it| it.iter().zip(&mut lengths).for_each(|(slope, sum)| *sum += slope * slope));
+        // Each user's gradient counts with the same length in these units, or the steepest user would decide alone.
+        let (mut sums, mut squares) = (vec![0.0; dim], vec![0.0; dim]);
+        for gradient in gradients() {
+            let parts = gradient.iter().zip(&lengths).filter(|(_, length)| **length > 0.0);
+            let norm = parts.map(|(slope, length)| slope * slope / length).sum::<f64>().sqrt().max(TINY);
+            for (k, slope) in gradient.iter().enumerate() {
+                sums[k] += slope / norm;
+                squares[k] += (slope / norm).powi(2);
             }
         }
         let log = |k: usize| (0.5 * (squares[k] - sums[k] * sums[k] / count).log2()).round();

@@ -219,19 +219,14 @@ fn run(case: &Case, passes: usize, met: &mut Met) -> Result<(), String> {
         told.is_asked[user] = true;
         told.answers += 1;
         if tells || reference.has_started() {
-            if let Some(ordinary) = ordinary.take() {
-                reference.hindsight = ordinary.hindsight().clone();
-            }
+            ordinary = None;
             reference.tell(user, &point, answer.gradient, tells.then_some(&whole));
             let apart = length(&minus(session.point(), reference.point()));
             let far = length(&minus(reference.point(), &case.start));
             if apart.is_nan() || apart > 1e-7 * far {
                 return Err(format!("{place}: the points are {apart:e} apart, {far:e} from the start"));
             }
-            // Hindsight begins with the ordinary model, whose naive version has one question out.
-            if case.open == 1 || !case.silent.at_first() {
-                remains(reference.remaining(), &session).map_err(|why| format!("{place}: {why}"))?;
-            }
+            remains(reference.remaining(), &session).map_err(|why| format!("{place}: {why}"))?;
         } else {
             reference.told_before(user, &point, answer.gradient);
             if let Some(ordinary) = &mut ordinary {

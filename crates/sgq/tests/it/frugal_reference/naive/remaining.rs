@@ -38,10 +38,11 @@ impl Basis<'_> {
 
     /// `A` and `V`, at a point.
     fn terms(&self, carried: f64, x: &Vector) -> Terms {
-        let (p, z, v) = (self.along(x), self.newton(), self.losses());
+        let (p, a, z, v) = (self.along(x), self.along(&self.mean.at), self.newton(), self.losses());
         let term = |j: usize| {
             let l = self.l[j];
-            (0.5 * l * (p[j] - z[j]).powi(2), v[j] + 0.5 * self.spread.h2 * carried / l)
+            let shared = 0.05 * l * (p[j] - a[j]).powi(2);
+            (0.5 * l * (p[j] - z[j]).powi(2), v[j] + 0.5 * self.spread.h2 * carried / l + shared)
         };
         Terms((0..self.l.len()).map(term).collect())
     }
