@@ -237,6 +237,68 @@ pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     }
 }
 
+/// `product += left · right`, all square with rows of that length. Every entry adds up its terms in order, so that it has the bits of
+/// the plain loops; a few rows and columns at a time stay in registers.
+pub(crate) fn add_product(product: &mut [f64], left: &[f64], right: &[f64], dim: usize) {
+    Arch::new().dispatch(AddProduct { product, left, right, dim });
+}
+
+struct AddProduct<'a> {
+    product: &'a mut [f64],
+    left: &'a [f64],
+    right: &'a [f64],
+    dim: usize,
+}
+
+/// Rows and columns of a product that are worked on together.
+const TILE: (usize, usize) = (4, 8);
+
+impl WithSimd for AddProduct<'_> {
+    type Output = ();
+
+    // Inlined into the dispatch, where the compiler finds the registers by itself.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { product, left, right, dim } = self;
+        for row in (0..dim).step_by(TILE.0) {
+            for column in (0..dim).step_by(TILE.1) {
+                if row + TILE.0 <= dim && column + TILE.1 <= dim {
+                    tile(product, left, right, dim, row, column);
+                } else {
+                    for row in row..(row + TILE.0).min(dim) {
+                        for column in column..(column + TILE.1).min(dim) {
+                            let terms = left[row * dim..][..dim].iter().zip(right[column..].iter().step_by(dim));
+                            let entry = &mut product[row * dim + column];
+                            *entry = terms.fold(*entry, |sum, (left, right)| sum + left * right);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn tile(product: &mut [f64], left: &[f64], right: &[f64], dim: usize, row: usize, column: usize) {
+    let mut sums = [[0.0; TILE.1]; TILE.0];
+    for (r, sums) in sums.iter_mut().enumerate() {
+        sums.copy_from_slice(&product[(row + r) * dim + column..][..TILE.1]);
+    }
+    let rows: [&[f64]; TILE.0] = std::array::from_fn(|r| &left[(row + r) * dim..][..dim]);
+    for middle in 0..dim {
+        let across: &[f64] = &right[middle * dim + column..][..TILE.1];
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let factor = row[middle];
+            for (sum, value) in sums.iter_mut().zip(across) {
+                *sum += factor * value;
+            }
+        }
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        product[(row + r) * dim + column..][..TILE.1].copy_from_slice(sums);
+    }
+}
+
 /// Writes the mean of the rows into `mean`, adding them in order.
 pub(crate) fn mean_of_rows(rows: &[f64], mean: &mut [f64]) {
     mean.fill(0.0);

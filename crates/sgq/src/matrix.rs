@@ -204,6 +204,10 @@ impl Square {
     /// `self · other`.
     pub fn times(&self, other: &Self) -> Self {
         let mut product = Self::zero(self.dim);
+        if self.dim > SMALL {
+            kernel::add_product(&mut product.values, &self.values, &other.values, self.dim);
+            return product;
+        }
         for row in 0..self.dim {
             for (middle, factor) in self.row(row).iter().enumerate() {
                 add_scaled(product.row_mut(row), *factor, other.row(middle));

@@ -49,14 +49,15 @@ pub(crate) struct Fit {
     /// Curvature along each column of the basis, in the metric.
     pub bends: Vec<f64>,
     pub basis: Square,
+    /// `W`, the columns of the basis as directions; none after a snapshot was read.
+    #[serde(skip)]
+    directions: Option<Square>,
 }
 
 /// What is believed of the users' differences, once curvature is fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Known {
-    /// `W`: the directions of the fit.
-    pub directions: Square,
-    /// The variance of users' offsets along each: the diagonal of `Wᵀ C W`.
+    /// The variance of users' offsets along each direction: the diagonal of `Wᵀ C W`.
     variances: Vec<f64>,
     /// `tr C`.
     pub spread_size: f64,
@@ -113,6 +114,11 @@ impl Dense {
         self.fit.as_ref().zip(self.known.as_ref())
     }
 
+    /// `W`.
+    pub fn directions(&self) -> Option<&Square> {
+        self.fit.as_ref()?.directions.as_ref()
+    }
+
     /// A point, counted from the start, along the directions of the fit.
     pub fn along_directions(&self, from_start: &[f64]) -> Option<Vec<f64>> {
         let fit = self.fit.as_ref()?;
@@ -123,7 +129,7 @@ impl Dense {
     /// at the anchor, where they bend so much.
     pub fn newton(&self, anchor: &[f64], gradient: &[f64], bends: &[f64]) -> Option<Vec<f64>> {
         let there = self.along_directions(anchor)?;
-        let slope = self.known.as_ref()?.directions.transposed_times_vector(gradient);
+        let slope = self.directions()?.transposed_times_vector(gradient);
         Some((0..bends.len()).map(|k| there[k] - slope[k] / bends[k]).collect())
     }
 
@@ -153,13 +159,13 @@ impl Dense {
         }
         let (_, spread) = self.spread(&centred);
         let spread_size = (spread.trace() / self.sums.weight).max(TINY);
-        let fit = self.fit.as_ref()?;
-        let directions = fit.metric.from.times(&fit.basis);
+        let fit = self.fit.as_mut()?;
+        let directions = fit.directions.get_or_insert_with(|| fit.metric.from.times(&fit.basis));
         let (columns, images) = (directions.transposed(), spread.times(&directions).transposed());
         let variance = |k: usize| kernel::dot(columns.row(k), images.row(k)) / self.sums.weight;
         let variances = (0..fit.bends.len()).map(variance).collect();
         let own_curvature = fit.own_curvature;
-        Some(self.known.insert(Known { directions, variances, spread_size, own_curvature }))
+        Some(self.known.insert(Known { variances, spread_size, own_curvature }))
     }
 
     /// `B u`.
@@ -242,7 +248,7 @@ impl Dense {
         self.curvature = shared.between(to, to);
         let own_curvature = own_curvature * dim;
         if own.count <= 0.0 {
-            return Some(Fit { metric, own_curvature, bends, basis });
+            return Some(Fit { metric, own_curvature, bends, basis, directions: None });
         }
         // The mean over users of shared curvature and that along secants: a step by less would overshoot what the model itself
         // predicts.
@@ -255,6 +261,6 @@ impl Dense {
         let flattest = bends.iter().copied().fold(f64::INFINITY, f64::min);
         let (bends, basis) = whole.eigen()?;
         let bends = bends.into_iter().map(|bend| bend.max(flattest)).collect();
-        Some(Fit { metric, own_curvature, bends, basis })
+        Some(Fit { metric, own_curvature, bends, basis, directions: None })
     }
 }

@@ -67,7 +67,8 @@ fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f
     let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
     let way: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
     let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
-    Some((known.directions.times_vector(&way), Square::with_eigen(&known.directions, &followed)))
+    let directions = plan.directions()?;
+    Some((directions.times_vector(&way), Square::with_eigen(directions, &followed)))
 }
 
 /// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error
