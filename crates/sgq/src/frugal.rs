@@ -71,6 +71,8 @@ pub(crate) struct Constants {
     pub first_move_unknown: f64,
     /// The next point is at most so many times as far from the anchor as this one, where answers keep pointing downhill.
     pub widening: f64,
+    /// With fewer users, how far a move may go is told from the last move as well.
+    pub few_users: usize,
     /// What an answer downhill, and one uphill, makes of caution.
     pub caution_downhill: f64,
     pub caution_uphill: f64,
@@ -210,6 +212,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     first_move: 0.5,
     first_move_unknown: 0.2,
     widening: 2.0,
+    few_users: 4,
     caution_downhill: 1.0 / 1.1,
     caution_uphill: 1.4,
     least_caution: 1.0 / 3.0,

@@ -75,9 +75,14 @@ impl ToMinimiser {
         // Further out only where it still goes downhill.
         let growth = if belief.is_uphill() { 1.0 } else { FRUGAL.widening };
         let here = kernel::distance(point, &target.anchor);
+        let mut far = kernel::distance(asked, &target.anchor);
+        if belief.answers().users() < FRUGAL.few_users && !belief.anchor().is_empty() {
+            // With so few the anchor is where the last answer was: what counts is how far the last move went.
+            far = far.max(kernel::distance(asked, belief.anchor()));
+        }
         let wider = match belief.is_after_move() {
             // Not further than what was answered bears out, where the last moves were not heard of yet.
-            true => here.max(growth * kernel::distance(asked, &target.anchor)),
+            true => here.max(growth * far),
             false => growth * here,
         };
         // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.

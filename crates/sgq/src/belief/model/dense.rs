@@ -161,7 +161,7 @@ impl Dense {
         let spread_size = (spread.trace() / self.sums.weight).max(TINY);
         let fit = self.fit.as_mut()?;
         let directions = fit.directions.get_or_insert_with(|| fit.metric.from.times(&fit.basis));
-        let (columns, images) = (directions.transposed(), spread.times(&directions).transposed());
+        let (columns, images) = (directions.transposed(), spread.times(directions).transposed());
         let variance = |k: usize| kernel::dot(columns.row(k), images.row(k)) / self.sums.weight;
         let variances = (0..fit.bends.len()).map(variance).collect();
         let own_curvature = fit.own_curvature;

@@ -33,13 +33,6 @@ enum Silent {
     FirstAndUsers(usize),
 }
 
-impl Silent {
-    /// Whether the ordinary model comes first.
-    fn at_first(self) -> bool {
-        matches!(self, Self::First(_) | Self::FirstAndUsers(_))
-    }
-}
-
 struct Case {
     name: String,
     problem: Regression,

@@ -6,7 +6,7 @@ use super::{
     MeanGradient, Naive, Spread,
     algebra::{Matrix, Vector},
 };
-use crate::frugal_reference::remaining::{Expected, Hindsight, Terms};
+use crate::frugal_reference::remaining::{Expected, Terms};
 
 /// What a move is made of: `l` without caution, `U`, and what was found before.
 pub(super) struct Basis<'a> {
@@ -57,10 +57,6 @@ impl Naive {
     /// What should remain; none where the last answer led to no move of the model.
     pub fn remaining(&self) -> Option<Expected> {
         self.remaining
-    }
-
-    pub fn hindsight(&self) -> &Hindsight {
-        &self.hindsight
     }
 
     /// `R`, with the `r_i` of Eq. (23): to where the last answer was taken, and not to where the move leads.
