@@ -555,7 +555,10 @@ impl Naive {
 
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
         let growth = if self.uphill { 1.0 } else { 2.0 };
-        let here = (&self.x - &mean.at).norm_l2();
+        let mut here = (&self.x - &mean.at).norm_l2();
+        if let Some(before) = self.anchor.as_ref().filter(|_| self.sizes.len() < 4) {
+            here = here.max((&self.x - before).norm_l2());
+        }
         let slope = mean.gradient.norm_l2().min(self.longest_first());
         let radius = (growth * here).max(slope / self.mean_smoothness).min(self.reach.length);
         let way = &target - &mean.at;
