@@ -65,14 +65,14 @@ def first(gaps, target, each=1):
     return next((each * (k + 1) for k, gap in enumerate(gaps) if gap <= target), None)
 
 
-def by_sgq(problem, budget):
+def by_sgq(problem, budget, options):
     gaps, users = [], problem.users()
     begun = time.perf_counter()
-    result = sgq.minimize(users, problem.start, budget=budget)
+    result = sgq.minimize(users, problem.start, budget=budget, **options)
     spent = (time.perf_counter() - begun) / result.queries
     # The same run again, with a look at the gap after each query.
     problem.random = np.random.default_rng(0)
-    sgq.minimize(problem.users(), problem.start, budget=budget, callback=lambda session: gaps.append(problem.gap(session.point)))
+    sgq.minimize(problem.users(), problem.start, budget=budget, **options, callback=lambda session: gaps.append(problem.gap(session.point)))
     return gaps, result, spent
 
 
@@ -92,11 +92,11 @@ def median(queries):
     return "-" if 2 * len(found) <= len(queries) else str(round(statistics.median(found)))
 
 
-def report(name, budget=500, **settings):
+def report(name, budget=500, options=None, **settings):
     ours, theirs = [], []
     for seed in range(SEEDS):
         problem = Problem(seed, **settings)
-        ours.append(by_sgq(problem, budget))
+        ours.append(by_sgq(problem, budget, options or {}))
         theirs.append(by_lbfgs(problem))
     users = len(problem.data)
     counts = "/".join(median([first(gaps, target) for gaps, *_ in ours]) for target in TARGETS)
@@ -116,7 +116,11 @@ def main():
     report("30 users, 4 columns")
     for unit in (10, 100, 1000, 0.1, 0.01, 0.001):
         report(f"one column times {unit:g}", units=[1, 1, 1, unit])
+        report("  with units=True", units=[1, 1, 1, unit], options={"units": True})
     report("units from 0.001 to 1000", units=[1e-3, 0.1, 10, 1e3])
+    report("  with units=True", units=[1e-3, 0.1, 10, 1e3], options={"units": True})
+    report("5 users, units 0.001 to 10,000", users=5, dim=3, units=[1, 1e-3, 1e4])
+    report("  with units=True", users=5, dim=3, units=[1, 1e-3, 1e4], options={"units": True})
     report("noise of 1%", noise=0.01)
     report("noise of 10%", noise=0.1)
     report("users' curvature 0.003 to 4000", curvatures=spread)

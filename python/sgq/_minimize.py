@@ -224,6 +224,8 @@ def _message(session: Session, ended: bool) -> str:
     remaining = session.remaining
     if session.stop_reason in CONVERGED or remaining is None:
         return message
+    if remaining.doubts_units:
+        return f"{message}; not converged: coordinates may be of very different scales: rescale them, or give units=True"
     if remaining.part > 1:
         return f"{message}; NOT CONVERGED: it is believed to be above its start: give a larger budget"
     words = "NOT CONVERGED" if remaining.part > 0.1 else "not converged"

@@ -156,11 +156,24 @@ class Remaining:
     """
     How far it is still to go, by the method's own account of the answers paid for: a belief, and not a proof.
     """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[float, float, float, float, float, bool]]: ...
     def __repr__(self, /) -> str: ...
+    @staticmethod
+    def _from(gap: SupportsFloat | SupportsIndex, low: SupportsFloat | SupportsIndex, high: SupportsFloat | SupportsIndex, at_start: SupportsFloat | SupportsIndex, part: SupportsFloat | SupportsIndex, doubts_units: bool) -> Remaining:
+        """
+        One that was pickled.
+        """
     @property
     def at_start(self, /) -> float:
         """
         The gap at the start, as it is believed now.
+        """
+    @property
+    def doubts_units(self, /) -> bool:
+        """
+        Whether coordinates may be of very different scales, so that the estimate is not to be trusted.
         """
     @property
     def gap(self, /) -> float:

@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 
 /// How far it is still to go, by the method's own account of the answers paid for: a belief, and not a proof.
-#[pyclass(frozen, module = "sgq", get_all)]
+#[pyclass(frozen, eq, module = "sgq", get_all)]
+#[derive(PartialEq)]
 pub struct Remaining {
     /// The gap f(x) − inf f that is expected.
     gap: f64,
@@ -15,17 +16,30 @@ pub struct Remaining {
     at_start: f64,
     /// The gap as a part of that at the start.
     part: f64,
+    /// Whether coordinates may be of very different scales, so that the estimate is not to be trusted.
+    doubts_units: bool,
 }
 
 impl From<sgq::Remaining> for Remaining {
     fn from(remaining: sgq::Remaining) -> Self {
-        let sgq::Remaining { gap, low, high, at_start, .. } = remaining;
-        Self { gap, low, high, at_start, part: remaining.part() }
+        let sgq::Remaining { gap, low, high, at_start, doubts_units, .. } = remaining;
+        Self { gap, low, high, at_start, part: remaining.part(), doubts_units }
     }
 }
 
 #[pymethods]
 impl Remaining {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (f64, f64, f64, f64, f64, bool))> {
+        let Self { gap, low, high, at_start, part, doubts_units } = *slf.get();
+        Ok((slf.get_type().getattr("_from")?, (gap, low, high, at_start, part, doubts_units)))
+    }
+
+    /// One that was pickled.
+    #[staticmethod]
+    fn _from(gap: f64, low: f64, high: f64, at_start: f64, part: f64, doubts_units: bool) -> Self {
+        Self { gap, low, high, at_start, part, doubts_units }
+    }
+
     fn __repr__(&self) -> String {
         let Self { gap, low, high, at_start, .. } = self;
         format!("Remaining(gap={gap:.2e}, low={low:.2e}, high={high:.2e}, at_start={at_start:.2e})")

@@ -160,8 +160,13 @@ pub(crate) struct Constants {
     // § 15: units.
     /// So many users are asked before the units of coordinates are looked at.
     pub first_units: usize,
-    /// They are changed where some are off by so many powers of two from the others.
+    /// Or so many, if there are no more.
+    pub fewest_for_units: usize,
+    /// They are changed where one is too large by so many powers of two, or too small by so many;
     pub units_apart: f64,
+    pub unit_back: f64,
+    /// and become smaller by so many with an answer, at most.
+    pub unit_step: f64,
 
     // § 14: what remains.
     /// The standard deviation of the logarithm of the truth over the estimate: before anything is seen of it, and at least.
@@ -181,6 +186,10 @@ pub(crate) struct Constants {
     /// So many users are asked before an estimate ends a run, and so much do the looks back weigh before it is taken at its word.
     pub asked_to_stop: usize,
     pub looks_to_stop: f64,
+    /// The upper end of the interval is so many times larger where coordinates seem to be of very different scales.
+    pub doubted_units: f64,
+    /// A run does not end while its interval reaches so near the gap at the start.
+    pub surely_less: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -250,7 +259,10 @@ pub(crate) const FRUGAL: Constants = Constants {
     least_bent: 10.0,
     shortest_way: 0.1,
     first_units: 8,
+    fewest_for_units: 3,
     units_apart: 5.0,
+    unit_back: 2.0,
+    unit_step: 3.0,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,
@@ -261,6 +273,8 @@ pub(crate) const FRUGAL: Constants = Constants {
     rough_alike: 0.25,
     asked_to_stop: 8,
     looks_to_stop: 3.0,
+    doubted_units: 1e6,
+    surely_less: 0.1,
 };
 
 /// Where all is zero, something has to be divided by.

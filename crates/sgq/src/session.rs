@@ -594,7 +594,7 @@ impl<'s> Session<'s> {
         let bound = self.parts.belief().gradient_bound(&self.state.point, smoothness.each())?;
         let certified = bound * bound / (2.0 * mu);
         // The constant is that of the mean over everybody.
-        let is_certain = is_certain && self.state.left.is_empty();
+        let is_certain = is_certain && self.state.left.is_empty() && mu <= smoothness.mean() * (1.0 + 1e-9);
         (is_certain && mu > 0.0 && certified.is_finite()).then_some(certified)
     }
 

@@ -266,6 +266,8 @@ pub enum SettingsError {
     Cost { user: usize, value: f64 },
     #[error("the {name} is {value}: it must be positive and finite")]
     Stop { name: &'static str, value: f64 },
+    #[error("the tolerance is {value}: it is a part of the gap at the start, and must be below 1, such as 0.0001")]
+    Tolerance { value: f64 },
     #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
     NeedsOptimum,
     #[error("the problem has {expected} {what}, the settings {found}")]

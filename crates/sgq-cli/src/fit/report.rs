@@ -244,7 +244,8 @@ impl<'a> Report<'a> {
 
     /// Whether the coefficients are those of the data, and what to do if not.
     fn verdict(&self) -> String {
-        let left = self.diagnostic.relative_gap;
+        let left = if self.diagnostic.gap_at_start > 0.0 { self.diagnostic.relative_gap } else { 0.0 };
+        let percent = short(100.0 * left);
         if self.diverged {
             return "DIVERGED: the coefficients mean nothing".to_owned();
         }
@@ -253,13 +254,23 @@ impl<'a> Report<'a> {
                 .to_owned();
         }
         match self.converged {
+            Some(true) if left > LOUD => {
+                format!(
+                    "NOT CONVERGED: {percent}% of the gap at the start is left, more than was believed; give a smaller --tol"
+                )
+            }
             Some(true) => "converged".to_owned(),
             _ if left > LOUD => {
-                let percent = short(100.0 * left);
                 format!("NOT CONVERGED: {percent}% of the gap at the start is left; give a larger --budget")
             }
+            _ if self.settings.target_gap.is_some_and(|target| left <= target) => {
+                "the target gap is reached".to_owned()
+            }
+            Some(false) if self.remaining.is_some_and(|remaining| remaining.doubts_units) => {
+                "not converged: columns may be of very different scales; leave out --no-standardise, or give --set units=true".to_owned()
+            }
             Some(false) => "not converged: give a larger --budget, or a larger --tol if that is enough".to_owned(),
-            None => "not known: see the gap, which a real run does not know; frugal can tell by itself".to_owned(),
+            None => "not known without a tolerance: see the gap, which a real run does not know".to_owned(),
         }
     }
 

@@ -564,7 +564,7 @@ fn a_fit_knows_whether_it_has_converged() {
     for (more, verdict) in [
         (&["--budget", "12"][..], "not converged: give a larger --budget, or a larger --tol if that is enough"),
         (&["--budget", "1"], "NOT CONVERGED: "),
-        (&["--method", "saga"], "not known: see the gap, which a real run does not know"),
+        (&["--method", "saga"], "not known without a tolerance: see the gap, which a real run does not know"),
     ] {
         let shown = shown(more);
         assert!(shown.contains(&format!("verdict               {verdict}")), "{more:?}: {shown}");

@@ -51,6 +51,8 @@ pub(crate) use units::Units;
 pub struct Model {
     /// Whether `L_i` are learned even where they are known.
     learning: bool,
+    /// Whether coordinates are seen in units of their own.
+    own_units: bool,
     /// `s_i`, one on average.
     sizes: Vec<f64>,
     /// `Σ s_i²`.
@@ -174,7 +176,11 @@ pub(crate) struct Followed {
 impl Belief for Model {
     fn settings(&mut self) -> Vec<Setting<'_>> {
         let summary = "true: the L_i are not looked at, and learned from repeated answers";
-        vec![Setting::switch("learned", &mut self.learning, summary)]
+        let units = "true: coordinates are seen in units of their own, for columns of very different scales";
+        vec![
+            Setting::switch("learned", &mut self.learning, summary),
+            Setting::switch("units", &mut self.own_units, units),
+        ]
     }
 
     fn begin(
@@ -188,6 +194,7 @@ impl Belief for Model {
         let sizes = sizes(users, smoothness);
         *self = Self {
             learning: self.learning,
+            own_units: self.own_units,
             square_sizes: kernel::norm_squared(&sizes),
             sizes,
             scale: Scale::new(smoothness),
@@ -203,7 +210,8 @@ impl Belief for Model {
 
     /// Judges an answer, and takes it in where it is believed.
     fn observe(&mut self, reply: &Reply<'_>) {
-        if (reply.hessian.is_some() || reply.variance.is_some()) && !self.units.is_plain() {
+        let is_noisy = reply.variance.is_some_and(|variance| variance.iter().any(|each| *each > 0.0));
+        if (reply.hessian.is_some() || is_noisy) && !self.units.is_plain() {
             self.change_units(Units::default());
         }
         let units = self.units.clone();
@@ -223,6 +231,7 @@ impl Belief for Model {
         if self.plan.is_some() {
             self.begin_plan();
         }
+        self.mean_outside = self.units.gradient_outside(self.answers.mean_gradient()).into_owned();
         true
     }
 
@@ -269,7 +278,7 @@ impl Model {
         if self.start.is_empty() {
             self.start = point.to_vec();
         }
-        (self.estimate, self.remaining) = (None, None);
+        self.estimate = None;
         if reply.hessian.is_some() && self.own.is_none() {
             self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
             self.hindsight = Hindsight::default();
@@ -301,7 +310,9 @@ impl Model {
             true => self.outliers.believe(),
             false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
         };
-        if !matches!(self.verdict, Verdict::SetAside { .. }) {
+        if matches!(self.verdict, Verdict::SetAside { .. }) {
+            self.remaining = None;
+        } else {
             self.take(user, point, gradient, noise);
             self.fit(point);
         }
@@ -315,6 +326,12 @@ impl Model {
     /// or because they are not to be trusted.
     pub fn learning(mut self, learning: bool) -> Self {
         self.learning = learning;
+        self
+    }
+
+    /// Whether coordinates are seen in units of their own: for columns of very different scales.
+    pub fn own_units(mut self, own_units: bool) -> Self {
+        self.own_units = own_units;
         self
     }
 
@@ -468,8 +485,9 @@ impl Model {
         if let (Move::ByOwn { cut }, Some(own)) = (&how, &mut self.own) {
             own.cut = *cut;
         }
-        if matches!(how, Move::ByModel { .. } | Move::ByOwn { .. }) {
-            self.look_ahead(to);
+        match how {
+            Move::ByModel { .. } | Move::ByOwn { .. } => self.look_ahead(to),
+            Move::Nowhere | Move::Proven => self.remaining = None,
         }
         if let Move::ByModel { anchor, followed } = how {
             let kept =

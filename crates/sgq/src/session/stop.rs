@@ -103,6 +103,9 @@ impl StopRules {
                 return Err(SettingsError::Stop { name, value });
             }
         }
+        if let Some(value) = settings.tolerance.filter(|part| *part >= 1.0) {
+            return Err(SettingsError::Tolerance { value });
+        }
         let largest_coordinate = settings.divergence_limit * largest(&settings.start).max(1.0);
         if largest_coordinate.is_infinite() {
             let value = settings.divergence_limit;

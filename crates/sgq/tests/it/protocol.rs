@@ -456,7 +456,7 @@ fn after_sixty(method: Method) -> Vec<u8> {
     session.snapshot().unwrap()
 }
 
-const FROZEN_LENGTH_FRUGAL: usize = 1985;
+const FROZEN_LENGTH_FRUGAL: usize = 1987;
 const FROZEN_LENGTH: usize = 1074;
 const FROZEN_SUM: u64 = 17_780_893_751_643_798_542;
 

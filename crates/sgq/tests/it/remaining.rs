@@ -135,7 +135,7 @@ fn a_tolerance_is_positive_and_finite() {
 fn the_first_answers_may_agree_by_chance() {
     for (users, least) in [(20, 8), (8, 8), (5, 5)] {
         let problem = Quadratic::diagonal(&vec![vec![1.0, 3.0]; users], &vec![vec![1.0, -2.0]; users]).unwrap();
-        for (detail, tolerance) in [(Detail::Hessian, 0.01), (Detail::Gradient, 100.0)] {
+        for (detail, tolerance) in [(Detail::Hessian, 0.01), (Detail::Gradient, 0.99)] {
             let mut session =
                 open(Settings::for_problem(vec![4.0, 5.0], &problem).answers(detail).tolerance(tolerance).budget(100));
             let mut within_before = 0;
@@ -165,7 +165,7 @@ fn a_run_that_has_not_asked_everybody_must_be_surer() {
             let Remaining { gap, low, high, at_start, asked, users, is_tried, .. } = remaining;
             assert!(low <= gap && gap <= high && at_start >= 0.0, "{}: {remaining:?}", case.name);
             let between = 0.5 * (gap + high) / at_start;
-            if asked >= 8 && gap < high {
+            if asked >= 8 && gap < high && high <= 0.1 * at_start {
                 assert_eq!(remaining.is_within(between), is_tried, "{}: {remaining:?}", case.name);
                 assert!(asked == users || !is_tried, "{}: {remaining:?}", case.name);
                 early += usize::from(!is_tried);

@@ -67,35 +67,41 @@ impl Units {
                 squares[k] += (slope / norm).powi(2);
             }
         }
-        let log = |k: usize| (0.5 * (squares[k] - sums[k] * sums[k] / count).log2()).round();
+        let log = |k: usize| {
+            let variance = squares[k] - sums[k] * sums[k] / count;
+            // What is nothing but rounding says nothing.
+            if variance > FRUGAL.rounding * squares[k] { (0.5 * variance.log2()).round() } else { f64::NEG_INFINITY }
+        };
         let logs: Vec<f64> = (0..dim).map(log).collect();
         let held = |k: usize| self.0.get(k).map_or(0.0, |unit| unit.log2());
-        let known: Vec<usize> = (0..dim).filter(|k| logs[*k].is_finite()).collect();
-        let mut changes: Vec<f64> = known.iter().map(|k| logs[*k] - held(*k)).collect();
-        changes.sort_by(f64::total_cmp);
-        let middle = *changes.get(changes.len() / 2)?;
-        let widest = changes.iter().map(|change| (change - middle).abs()).fold(0.0, f64::max);
-        if widest < FRUGAL.units_apart {
-            return None;
-        }
-        let unit = |k: usize| if logs[k].is_finite() { logs[k] - middle } else { held(k) };
-        let largest = (0..dim).map(unit).fold(f64::NEG_INFINITY, f64::max);
-        Some(Self((0..dim).map(|k| (unit(k) - largest).max(-500.0).exp2()).collect()))
+        let largest = logs.iter().copied().filter(|log| log.is_finite()).reduce(f64::max)?;
+        // A coordinate along which everybody agrees may be flat, or at its optimum: if its unit was made small at once, the next move
+        // would go far too far in the second case. Made small step by step, answers show which it is before that does harm.
+        let unit = |k: usize| {
+            let wanted = if logs[k].is_finite() { logs[k] - largest } else { held(k) };
+            wanted.max(held(k) - FRUGAL.unit_step)
+        };
+        let is_off = |k: usize| {
+            let wanted = if logs[k].is_finite() { logs[k] - largest } else { held(k) };
+            wanted <= held(k) - FRUGAL.units_apart || wanted >= held(k) + FRUGAL.unit_back
+        };
+        let is_any = (0..dim).any(is_off);
+        let most = (0..dim).map(unit).fold(f64::NEG_INFINITY, f64::max);
+        is_any.then(|| Self((0..dim).map(|k| (unit(k) - most).max(-100.0).exp2()).collect()))
     }
 }
 
 impl Model {
-    /// Looks at the units of coordinates each time twice as many users were asked, and takes others where these are far off:
-    /// sections 2 to 5 begin again with the answers held.
+    /// Looks at the units of coordinates, and takes others where these are far off: sections 2 to 5 begin again with the answers
+    /// held.
     pub(super) fn fit_units(&mut self, point: &[f64]) {
         let asked = self.answers.count();
-        let is_time = asked >= FRUGAL.first_units && (asked.is_power_of_two() || self.all_asked());
+        let is_time = asked >= FRUGAL.first_units || (self.all_asked() && asked >= FRUGAL.fewest_for_units);
         let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
         let is_exact = !self.noise.is_found() && self.noise.last <= 0.0;
-        let is_new = self.answers.latest().is_some_and(|(_, answer)| answer.times == 1);
         if matches!(self.verdict, Verdict::SetAside { .. })
             || self.own.is_some()
-            || !(is_time && is_new && is_dense && is_exact && self.plan.is_some())
+            || !(self.own_units && is_time && is_dense && is_exact && self.plan.is_some())
         {
             return;
         }
@@ -104,6 +110,13 @@ impl Model {
             let here = self.units.point_inside(point).into_owned();
             self.fit(&here);
         }
+    }
+
+    /// Whether coordinates may be of very different scales, so that the model may not see how flat some are.
+    pub(super) fn doubts_units(&self) -> bool {
+        let enough = self.answers.count() >= FRUGAL.fewest_for_units;
+        let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
+        enough && is_dense && self.own.is_none() && self.units.is_plain() && self.units.fitting(&self.answers).is_some()
     }
 
     /// Sees everything that is held in other units.
