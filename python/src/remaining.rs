@@ -2,6 +2,9 @@
 
 use pyo3::prelude::*;
 
+/// What one is made of again.
+type Pickled = (f64, f64, f64, f64, f64, bool);
+
 /// How far it is still to go, by the method's own account of the answers paid for: a belief, and not a proof.
 #[pyclass(frozen, eq, module = "sgq", get_all)]
 #[derive(PartialEq)]
@@ -29,7 +32,7 @@ impl From<sgq::Remaining> for Remaining {
 
 #[pymethods]
 impl Remaining {
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (f64, f64, f64, f64, f64, bool))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
         let Self { gap, low, high, at_start, part, doubts_units } = *slf.get();
         Ok((slf.get_type().getattr("_from")?, (gap, low, high, at_start, part, doubts_units)))
     }
