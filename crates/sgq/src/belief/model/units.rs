@@ -75,19 +75,13 @@ impl Units {
         let logs: Vec<f64> = (0..dim).map(log).collect();
         let held = |k: usize| self.0.get(k).map_or(0.0, |unit| unit.log2());
         let largest = logs.iter().copied().filter(|log| log.is_finite()).reduce(f64::max)?;
+        let wanted = |k: usize| if logs[k].is_finite() { logs[k] - largest } else { held(k) };
+        let is_off = |k: usize| wanted(k) <= held(k) - FRUGAL.units_apart || wanted(k) >= held(k) + FRUGAL.unit_back;
         // A coordinate along which everybody agrees may be flat, or at its optimum: if its unit was made small at once, the next move
         // would go far too far in the second case. Made small step by step, answers show which it is before that does harm.
-        let unit = |k: usize| {
-            let wanted = if logs[k].is_finite() { logs[k] - largest } else { held(k) };
-            wanted.max(held(k) - FRUGAL.unit_step)
-        };
-        let is_off = |k: usize| {
-            let wanted = if logs[k].is_finite() { logs[k] - largest } else { held(k) };
-            wanted <= held(k) - FRUGAL.units_apart || wanted >= held(k) + FRUGAL.unit_back
-        };
-        let is_any = (0..dim).any(is_off);
+        let unit = |k: usize| wanted(k).max(held(k) - FRUGAL.unit_step);
         let most = (0..dim).map(unit).fold(f64::NEG_INFINITY, f64::max);
-        is_any.then(|| Self((0..dim).map(|k| (unit(k) - most).max(-100.0).exp2()).collect()))
+        (0..dim).any(is_off).then(|| Self((0..dim).map(|k| (unit(k) - most).max(-100.0).exp2()).collect()))
     }
 }
 
