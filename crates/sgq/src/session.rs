@@ -1,7 +1,9 @@
 //! Ask and tell: the state machine that every run goes through.
 
 mod answers;
+mod asking;
 mod earlier;
+mod ending;
 mod failure;
 mod members;
 mod open;
@@ -16,18 +18,12 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Answer, Belief, ChoiceError, Chosen, Detail, Meter, Oracle, Problem, Random, Remaining, Settings, Smoothness,
-    answer::{OwnedAnswer, packed_length},
-    choice::Purpose,
-    kernel,
-    method::{Parts, Scenery},
-    random::Fingerprint,
-    step_size::Schedule,
-    theory::Theorem,
-    update::Wants,
+    Answer, Belief, Chosen, Detail, Meter, Oracle, Problem, Random, Smoothness, answer::OwnedAnswer, kernel,
+    method::Parts, random::Fingerprint, step_size::Schedule, theory::Theorem,
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
+use ending::Certifying;
 use failure::FailureLog;
 pub use failure::{Failure, Failures};
 pub use members::MemberError;
@@ -196,26 +192,6 @@ struct State {
     stop: Option<StopReason>,
 }
 
-/// What a proof of how much remains rests on, beside the users' smoothness.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Certifying {
-    pl_constant: Option<f64>,
-    /// Whether `L_i` hold everywhere, answers are exact, and what users count was known beforehand.
-    is_certain: bool,
-}
-
-impl Certifying {
-    fn new(settings: &Settings) -> Self {
-        Self { pl_constant: settings.pl_constant, is_certain: !settings.local_smoothness }
-    }
-
-    /// Looks at what an answer says of itself.
-    fn see(&mut self, answer: &Answer<'_>) {
-        let has_noise = answer.variance.is_some_and(|variance| variance.iter().any(|variance| *variance > 0.0));
-        self.is_certain &= !has_noise && answer.weight.is_none();
-    }
-}
-
 impl<'s> Session<'s> {
     fn from_parts(parts: Box<dyn Parts>, state: State, sight: Sight<'s>) -> Self {
         let (dim, needs) = (state.point.len(), parts.facts().needs);
@@ -229,263 +205,6 @@ impl<'s> Session<'s> {
             state,
             sight,
         }
-    }
-
-    /// Whom to ask next, and where; `None` once the run has stopped, and while as many questions are out as
-    /// [may be](crate::Settings::open), or nobody can be asked before an answer comes.
-    ///
-    /// Where one question may be out, asking again gives the same question until its answer is told. Where answers were so large
-    /// that no user has a score that is a number, the run has diverged.
-    pub fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
-        if self.state.stop.is_some() {
-            return Ok(None);
-        }
-        if self.state.at_once == 1
-            && let Some(question) = self.state.questions.open.first()
-        {
-            return Ok(Some(question.query(self.wants())));
-        }
-        let out = self.state.questions.open.len();
-        if out >= self.state.at_once || !self.may_ask() {
-            return Ok(None);
-        }
-        self.put_question()
-    }
-
-    /// Whether the budgets allow one more question, with those that are out.
-    fn may_ask(&self) -> bool {
-        let State { meter, questions, stop_rules, .. } = &self.state;
-        stop_rules.allows(questions.open.len() as u64, self.numbers_wanted(), meter)
-            && self.state.cost_left().is_none_or(|left| meter.cheapest() <= left)
-    }
-
-    /// How many numbers an answer has, if its user says as much as is of use: the gradient, and what [`Query::wants`] names.
-    pub fn numbers_wanted(&self) -> u64 {
-        let dim = self.state.point.len();
-        let more = match self.wants() {
-            Detail::Gradient => 0,
-            Detail::Loss => 1,
-            Detail::Hessian => 1 + packed_length(dim),
-        };
-        (dim + more) as u64
-    }
-
-    /// A further question, whatever the budget; `None` where an answer has to come first.
-    fn put_question(&mut self) -> Result<Option<Query>, ChoiceError> {
-        let mut next = self.next_question();
-        // Where nothing is out, no event ends the wait of those who failed.
-        if next == Ok(None) && self.state.questions.open.is_empty() && self.state.absence.forgive() {
-            next = self.next_question();
-        }
-        let (chosen, purpose) = match next {
-            Ok(Some(next)) => next,
-            Ok(None) => {
-                if self.state.questions.open.is_empty() {
-                    let cost = self.state.meter.cost();
-                    let could = (0..self.state.users()).any(|user| self.state.is_there(user));
-                    let too_dear = could && self.state.cost_left().is_some();
-                    self.state.stop =
-                        Some(if too_dear { StopReason::CostBudget { cost } } else { StopReason::NobodyAnswers });
-                }
-                return Ok(None);
-            }
-            Err(ChoiceError::NoScore) => {
-                self.stop_as_diverged();
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let point = match (purpose, self.parts.wants()) {
-            (Purpose::Elsewhere, Wants::Elsewhere(point)) => Arc::from(point),
-            _ => Arc::clone(&self.state.point),
-        };
-        let wants = self.wants();
-        Ok(Some(self.state.questions.put(chosen, purpose, point, self.state.progress).query(wants)))
-    }
-
-    /// As many further questions as may be out, at most so many.
-    pub fn ask_many(&mut self, most: usize) -> Result<Vec<Query>, ChoiceError> {
-        let mut queries: Vec<Query> = Vec::new();
-        while queries.len() < most
-            && let Some(query) = self.ask()?
-        {
-            // Where one question may be out, it is given again.
-            if queries.last().is_some_and(|last| last.ticket == query.ticket) {
-                break;
-            }
-            queries.push(query);
-        }
-        Ok(queries)
-    }
-
-    /// The questions that are out, in the order in which they were asked.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = Query> {
-        let wants = self.wants();
-        self.state.questions.open.iter().map(move |question| question.query(wants))
-    }
-
-    /// What would be of use beside a gradient, of what users are asked for at all.
-    fn wants(&self) -> Detail {
-        let needs = self.parts.facts().needs;
-        let needed = match (needs.hessians, needs.losses) {
-            (true, _) => Detail::Hessian,
-            (false, true) => Detail::Loss,
-            (false, false) => Detail::Gradient,
-        };
-        self.parts.belief().uses().max(needed).min(self.state.answers)
-    }
-
-    /// Whom to ask for what; `None` where an answer has to come first.
-    fn next_question(&mut self) -> Result<Option<(Chosen, Purpose)>, ChoiceError> {
-        if let Some(chosen) = self.state.follow_up.take() {
-            return Ok(Some((chosen, Purpose::Step)));
-        }
-        if self.state.sweep.is_none() && self.parts.wants() == Wants::Everybody {
-            if !self.state.questions.open.is_empty() {
-                // What is still out belongs to steps before the sweep.
-                return Ok(None);
-            }
-            self.state.sweep = Some(Sweep::from(0));
-        }
-        if self.state.sweep.is_some() {
-            let user = self.next_in_sweep();
-            return Ok(user.map(|user| (Chosen::user(user), Purpose::Sweep { last: false })));
-        }
-        let elsewhere = matches!(self.parts.wants(), Wants::Elsewhere(_));
-        let purpose = if elsewhere { Purpose::Elsewhere } else { Purpose::Step };
-        Ok(self.choose()?.map(|chosen| (chosen, purpose)))
-    }
-
-    /// The next user of the sweep under way who can be asked.
-    fn next_in_sweep(&mut self) -> Option<usize> {
-        let again = &self.state.sweep.as_ref()?.again;
-        if let Some(place) = again.iter().position(|user| self.state.is_free(*user)) {
-            return Some(self.state.sweep.as_mut()?.again.remove(place));
-        }
-        while let Some(user) = self.state.sweep.as_ref()?.next {
-            let (next, is_free) = (self.next_of_sweep(user + 1), self.state.is_free(user));
-            let sweep = self.state.sweep.as_mut()?;
-            sweep.next = next;
-            if is_free {
-                return Some(user);
-            }
-            sweep.again.push(user);
-        }
-        None
-    }
-
-    /// Whether each user cannot be asked now, because it is out, away, has just failed, or costs more than what is left; empty
-    /// where everybody can be.
-    fn busy(&self) -> Vec<bool> {
-        let State { questions, absence, left: gone, meter, .. } = &self.state;
-        let left = self.state.cost_left();
-        if questions.open.is_empty()
-            && absence.is_empty()
-            && gone.is_empty()
-            && left.is_none_or(|left| meter.dearest() <= left)
-        {
-            return Vec::new();
-        }
-        let mut busy = vec![false; self.state.users()];
-        let out = questions.open.iter().map(|question| question.chosen.user);
-        out.chain(absence.cannot_be_asked()).chain(gone.iter().copied()).for_each(|user| busy[user] = true);
-        if let Some(left) = left {
-            busy.iter_mut().enumerate().for_each(|(user, busy)| *busy |= meter.cost_of(user) > left);
-        }
-        busy
-    }
-
-    /// The first user of a sweep from this one on: anybody where the update wants everybody, else whoever was not asked.
-    fn next_of_sweep(&self, from: usize) -> Option<usize> {
-        let everybody = self.parts.wants() == Wants::Everybody;
-        let is_wanted = |user: &usize| everybody || !self.parts.belief().is_asked(*user);
-        (from..self.state.users()).find(|user| !self.state.left.contains(user) && is_wanted(user))
-    }
-
-    /// The choice's pick; `None` where nobody can be asked before an answer comes.
-    fn choose(&mut self) -> Result<Option<Chosen>, ChoiceError> {
-        let busy = self.busy();
-        if !busy.is_empty() && busy.iter().all(|busy| *busy) {
-            return Ok(None);
-        }
-        let state = &mut self.state;
-        let (users, needs) = (state.users(), self.parts.facts().needs);
-        let mut all_gradients = None;
-        if let (true, Some(oracle)) = (needs.oracle, self.sight.oracle()) {
-            state.meter.look_at_all(oracle, &state.point, &mut self.all_gradients);
-            all_gradients = Some(&*self.all_gradients);
-        }
-        let scenery = Scenery {
-            users,
-            point: &state.point,
-            step_size: state.schedule.at(state.progress.steps),
-            smoothness: state.smoothness.as_ref(),
-            costs: state.meter.costs(),
-            busy: &busy,
-            all_gradients,
-            problem: self.sight.problem().filter(|_| needs.polls),
-        };
-        let chosen = match self.parts.choose(&scenery, &mut state.random) {
-            Err(ChoiceError::AnswersFirst) => return Ok(None),
-            chosen => chosen?,
-        };
-        state.meter.poll(chosen.polled);
-        if chosen.user >= users {
-            return Err(ChoiceError::NoSuchUser { user: chosen.user, users });
-        }
-        if busy.get(chosen.user) == Some(&true) {
-            return Err(ChoiceError::CannotBeAsked { user: chosen.user });
-        }
-        Ok(Some(chosen))
-    }
-
-    /// For whoever knows that answers are past what numbers can hold.
-    pub(crate) fn stop_as_diverged(&mut self) {
-        self.state.stop = Some(StopReason::Diverged { steps: self.state.progress.steps });
-    }
-
-    /// Raises the budget by that many queries: a run that had spent it goes on.
-    ///
-    /// ```
-    /// # use sgq::{Session, Settings, StopReason, method};
-    /// let mut session = Session::new(method::sgd(), Settings::new(vec![5.0], 2).step_size(0.1).budget(0))?;
-    /// assert_eq!(session.ask()?, None);
-    /// session.extend(3);
-    /// assert!(session.ask()?.is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn extend(&mut self, queries: u64) {
-        self.state.stop_rules.extend(queries);
-        self.go_on_within_budgets();
-    }
-
-    /// Raises the [budget in cost](crate::Settings::cost_budget): a run that had spent it goes on.
-    pub fn extend_cost(&mut self, cost: f64) {
-        self.state.stop_rules.extend_cost(cost);
-        self.go_on_within_budgets();
-    }
-
-    /// Raises the [budget in numbers](crate::Settings::numbers_budget): a run that had spent it goes on.
-    pub fn extend_numbers(&mut self, numbers: u64) {
-        self.state.stop_rules.extend_numbers(numbers);
-        self.go_on_within_budgets();
-    }
-
-    fn go_on_within_budgets(&mut self) {
-        if self.state.stop.is_some_and(|stop| stop.is_budget()) {
-            self.state.stop = self.reason_to_stop(true);
-        }
-    }
-
-    /// The gap, which can be costly to compute, is only looked at where the point has moved.
-    fn reason_to_stop(&self, moved: bool) -> Option<StopReason> {
-        let state = &self.state;
-        state.stop_rules.reason(
-            &state.meter,
-            self.numbers_wanted(),
-            || if moved { self.sight.gap(&state.point) } else { None },
-            self.parts.belief(),
-        )
     }
 
     /// The method's name.
@@ -550,67 +269,6 @@ impl<'s> Session<'s> {
     /// run can watch it.
     pub fn surrogate_gradient_norm(&self) -> Option<f64> {
         self.parts.belief().surrogate_gradient().map(kernel::norm)
-    }
-
-    /// How far it is still to go from the [point](Session::point), by the method's own account of the answers paid for; `None`
-    /// where it has none.
-    ///
-    /// ```
-    /// # use sgq::{Session, Settings, method};
-    /// let mut session = Session::new(method::frugal(), Settings::new(vec![5.0], 4).smoothness(vec![2.0; 4]).budget(3))?;
-    /// while let Some(query) = session.ask()? {
-    ///     session.tell(query.ticket, &[2.0 * (query.point[0] - [2.0, 1.0, -1.0, -2.0][query.user])])?;
-    /// }
-    /// let remaining = session.remaining().expect("frugal has a model");
-    /// assert!(remaining.low < remaining.gap && remaining.gap < remaining.high && remaining.gap < remaining.at_start);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn remaining(&self) -> Option<Remaining> {
-        self.parts.belief().remaining()
-    }
-
-    /// What is proven to remain at most: `f(x) − inf f ≤ G²/2μ` at the [point](Session::point), where `G = ‖mean g_i‖ + mean L_i
-    /// ‖x − x_i‖ ≥ ‖∇f(x)‖` comes from answers that were paid for.
-    ///
-    /// `None` before everybody was asked, and where the `L_i` or `μ` are [not given](crate::Settings::pl_constant) or hold [only
-    /// nearby](crate::Settings::local_smoothness), where answers have noise, or weights that were not known beforehand, and for
-    /// methods that do not keep everybody's answer. It is as true as the constants that were given.
-    ///
-    /// ```
-    /// # use sgq::{Session, Settings, method, problem::Quadratic, simulate::gap_curve, Problem, Oracle};
-    /// let users = Quadratic::scalar(&[1.0; 4], &[2.0, 1.0, -1.0, -2.0])?;
-    /// let mut session = Session::new(method::saga(), Settings::for_problem(vec![5.0], &users).budget(40))?;
-    /// let mut gradient = [0.0];
-    /// while let Some(query) = session.ask()? {
-    ///     users.gradient(query.user, &query.point, &mut gradient);
-    ///     session.tell(query.ticket, &gradient)?;
-    /// }
-    /// assert!(users.gap(session.point()).unwrap() <= session.certified().expect("all of it is known"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn certified(&self) -> Option<f64> {
-        let Certifying { pl_constant, is_certain } = self.state.certifying;
-        let (smoothness, mu) = (self.state.smoothness.as_ref()?, pl_constant?);
-        let bound = self.parts.belief().gradient_bound(&self.state.point, smoothness.each())?;
-        let certified = bound * bound / (2.0 * mu);
-        // The constant is that of the mean over everybody.
-        let is_certain = is_certain && self.state.left.is_empty() && mu <= smoothness.mean() * (1.0 + 1e-9);
-        (is_certain && mu > 0.0 && certified.is_finite()).then_some(certified)
-    }
-
-    /// Why the run stopped; `None` while it goes on.
-    pub fn stop_reason(&self) -> Option<StopReason> {
-        self.state.stop
-    }
-
-    /// Why the run stopped, in a sentence; where nobody answers, with who [failed](Session::failures) most often, and why.
-    pub fn stop_message(&self) -> Option<String> {
-        let stop = self.state.stop?;
-        let failures = self.state.failures.in_words();
-        Some(match stop {
-            StopReason::NobodyAnswers if !failures.is_empty() => format!("{stop} ({failures})"),
-            _ => stop.to_string(),
-        })
     }
 
     /// How much users are asked to say, at most.
