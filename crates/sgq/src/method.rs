@@ -152,6 +152,12 @@ impl Method {
         self.parts.belief().can_tell_remaining()
     }
 
+    /// The [tolerance](crate::Settings::tolerance) where nobody gives one: a ten-thousandth, for a method that can tell what
+    /// [remains](crate::Session::remaining).
+    pub fn default_tolerance(&self) -> Option<f64> {
+        self.parts.belief().can_tell_remaining().then_some(1e-4)
+    }
+
     /// Whether the method has a step size.
     pub fn has_step_size(&self) -> bool {
         !self.parts.facts().own_step

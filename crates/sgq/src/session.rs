@@ -24,6 +24,7 @@ use crate::{
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
 use ending::Certifying;
+pub use ending::Uncertified;
 use failure::FailureLog;
 pub use failure::{Failure, Failures};
 pub use members::MemberError;

@@ -5,7 +5,8 @@ use thiserror::Error;
 
 use crate::{
     Detail, Need, Problem, SettingError, Smoothness, SmoothnessError, StepSize, StepSizeError, Storage,
-    session::weights::Weights, storage::StorageError,
+    session::{Uncertified, weights::Weights},
+    storage::StorageError,
 };
 
 /// Where to start, how far to step, when to stop.
@@ -38,6 +39,7 @@ pub struct Settings {
     pub cost_budget: Option<f64>,
     pub numbers_budget: Option<u64>,
     pub tolerance: Option<f64>,
+    pub certified_gap: Option<f64>,
     pub target_gap: Option<f64>,
     pub gradient_tolerance: Option<f64>,
     pub divergence_limit: f64,
@@ -64,6 +66,7 @@ impl Settings {
             cost_budget: None,
             numbers_budget: None,
             tolerance: None,
+            certified_gap: None,
             target_gap: None,
             gradient_tolerance: None,
             divergence_limit: 1e9,
@@ -178,6 +181,25 @@ impl Settings {
         self
     }
 
+    /// Stops once `f(x) − inf f` is [proven](crate::Session::certified) to be at most this, in the objective's own units. Needs the
+    /// `L_i`, `μ`, and a method that keeps everybody's answer.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, StopReason, method};
+    /// let settings = Settings::new(vec![5.0], 4).smoothness(vec![2.0; 4]).pl_constant(2.0).budget(100).certified_gap(1e-6);
+    /// let mut session = Session::new(method::frugal(), settings)?;
+    /// while let Some(query) = session.ask()? {
+    ///     session.tell(query.ticket, &[2.0 * (query.point[0] - [2.0, 1.0, -1.0, -2.0][query.user])])?;
+    /// }
+    /// assert!(matches!(session.stop_reason(), Some(StopReason::Certified { gap }) if gap <= 1e-6));
+    /// assert!(session.point()[0].powi(2) <= 1e-6); // the optimum is 0
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn certified_gap(mut self, gap: f64) -> Self {
+        self.certified_gap = Some(gap);
+        self
+    }
+
     /// Stops once `f(x) − inf f` is at most this. Needs a problem that knows its optimum.
     pub fn target_gap(mut self, gap: f64) -> Self {
         self.target_gap = Some(gap);
@@ -270,6 +292,8 @@ pub enum SettingsError {
     Tolerance { value: f64 },
     #[error("a target gap needs a problem whose optimum is known: stop by budget or by gradient norm instead")]
     NeedsOptimum,
+    #[error("a certified gap cannot stop this run: {0}")]
+    Uncertified(Uncertified),
     #[error("the problem has {expected} {what}, the settings {found}")]
     Mismatch { what: &'static str, expected: usize, found: usize },
     /// The method needs something that this session does not have.

@@ -1,28 +1,67 @@
 //! How far it is still to go, why a run ended, and how it goes on after that.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::{Session, StopReason};
-use crate::{Answer, Remaining, Settings};
+use crate::{Answer, Need, Remaining, Settings, SettingsError, Smoothness};
 
 /// What a proof of how much remains rests on, beside the users' smoothness.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Certifying {
     pl_constant: Option<f64>,
-    /// Whether `L_i` hold everywhere, answers are exact, and what users count was known beforehand.
-    is_certain: bool,
+    /// Whether `L_i` hold everywhere.
+    is_everywhere: bool,
+    /// Whether answers are exact, and what users count was known beforehand.
+    is_exact: bool,
 }
 
 impl Certifying {
     pub fn new(settings: &Settings) -> Self {
-        Self { pl_constant: settings.pl_constant, is_certain: !settings.local_smoothness }
+        Self { pl_constant: settings.pl_constant, is_everywhere: !settings.local_smoothness, is_exact: true }
+    }
+
+    /// The constants `L_i` and `μ` that a proof can rest on.
+    pub fn constants(self, smoothness: Option<&Smoothness>) -> Result<(&[f64], f64), Uncertified> {
+        let smoothness = smoothness.ok_or(Uncertified::NoSmoothness)?;
+        let mu = self.pl_constant.filter(|mu| *mu > 0.0).ok_or(Uncertified::NoConstant)?;
+        if !self.is_everywhere {
+            return Err(Uncertified::Nearby);
+        }
+        // f is smooth with at most the mean L_i, and no μ is larger than that.
+        if mu <= smoothness.mean() * (1.0 + 1e-9) { Ok((smoothness.each(), mu)) } else { Err(Uncertified::Constants) }
     }
 
     /// Looks at what an answer says of itself.
     pub fn see(&mut self, answer: &Answer<'_>) {
         let has_noise = answer.variance.is_some_and(|variance| variance.iter().any(|variance| *variance > 0.0));
-        self.is_certain &= !has_noise && answer.weight.is_none();
+        self.is_exact &= !has_noise && answer.weight.is_none();
     }
+}
+
+/// Why nothing is [proven](Session::certificate) of what remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs)] // the message says it
+#[non_exhaustive]
+pub enum Uncertified {
+    #[error("a proof needs each user's smoothness L_i, and they are not known")]
+    NoSmoothness,
+    #[error("a proof needs the constant μ of strong convexity, and it is not known: a penalty λ/2 ‖x‖² gives one")]
+    NoConstant,
+    #[error("the users' L_i do not hold everywhere, as with Poisson's loss")]
+    Nearby,
+    #[error("the constant μ is above the mean of the users' L_i, so that one of them is wrong")]
+    Constants,
+    #[error("the method does not keep everybody's answer: frugal and saga do")]
+    Forgotten,
+    #[error("not everybody was asked yet")]
+    Unasked,
+    #[error("users have left, and μ was that of all of them")]
+    Left,
+    #[error("answers are not exact: they have noise, weights that were not known beforehand, or were rounded")]
+    Inexact,
+    #[error("the bound is past what numbers can hold")]
+    Overflow,
 }
 
 impl Session<'_> {
@@ -63,13 +102,26 @@ impl Session<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn certified(&self) -> Option<f64> {
-        let Certifying { pl_constant, is_certain } = self.state.certifying;
-        let (smoothness, mu) = (self.state.smoothness.as_ref()?, pl_constant?);
-        let bound = self.parts.belief().gradient_bound(&self.state.point, smoothness.each())?;
-        let certified = bound * bound / (2.0 * mu);
+        self.certificate().ok()
+    }
+
+    /// The same, or why nothing is proven.
+    pub fn certificate(&self) -> Result<f64, Uncertified> {
+        let (state, belief) = (&self.state, self.parts.belief());
+        let (smoothness, mu) = state.certifying.constants(state.smoothness.as_ref())?;
+        if !belief.has_surrogate() {
+            return Err(Uncertified::Forgotten);
+        }
         // The constant is that of the mean over everybody.
-        let is_certain = is_certain && self.state.left.is_empty() && mu <= smoothness.mean() * (1.0 + 1e-9);
-        (is_certain && mu > 0.0 && certified.is_finite()).then_some(certified)
+        if !state.left.is_empty() {
+            return Err(Uncertified::Left);
+        }
+        if belief.surrogate_gradient().is_none() {
+            return Err(Uncertified::Unasked);
+        }
+        let bound = belief.gradient_bound(&state.point, smoothness).filter(|_| state.certifying.is_exact);
+        let gap = bound.map(|bound| bound * bound / (2.0 * mu)).ok_or(Uncertified::Inexact)?;
+        if gap.is_finite() { Ok(gap) } else { Err(Uncertified::Overflow) }
     }
 
     /// Why the run stopped; `None` while it goes on.
@@ -115,7 +167,54 @@ impl Session<'_> {
     }
 
     fn go_on_within_budgets(&mut self) {
-        if self.state.stop.is_some_and(|stop| stop.is_budget()) {
+        if self.state.stop.is_some_and(StopReason::is_budget) {
+            self.state.stop = self.reason_to_stop(true);
+        }
+    }
+
+    /// Changes the [tolerance](crate::Settings::tolerance): a run that had converged goes on until so small a part of the gap at the
+    /// start is believed to remain. It takes the place of a certified gap.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// # let clinic = |user: usize, x: &[f64]| vec![2.0 * (x[0] - [2.0, 1.0, -1.0, -2.0][user]) + 0.1 * x[0].powi(3)];
+    /// let settings = Settings::new(vec![5.0], 4).budget(200).tolerance(1e-3);
+    /// let mut session = Session::new(method::frugal(), settings)?;
+    /// let mut needed = Vec::new();
+    /// for part in [1e-3, 1e-12] {
+    ///     session.extend_to_tolerance(part)?;
+    ///     while let Some(query) = session.ask()? {
+    ///         session.tell(query.ticket, &clinic(query.user, &query.point))?;
+    ///     }
+    ///     assert!(session.stop_reason().is_some_and(|stop| stop.is_converged()));
+    ///     needed.push(session.queries());
+    /// }
+    /// assert!(needed[0] < needed[1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extend_to_tolerance(&mut self, part: f64) -> Result<(), SettingsError> {
+        if !self.parts.belief().can_tell_remaining() {
+            return Err(SettingsError::Unmet { method: self.state.name.clone(), need: Need::Remaining });
+        }
+        self.state.stop_rules.extend_to_tolerance(part)?;
+        self.go_on_from_target();
+        Ok(())
+    }
+
+    /// Changes the [certified gap](crate::Settings::certified_gap): a run that had converged goes on until so small a gap is proven.
+    /// It takes the place of a tolerance.
+    pub fn extend_to_certified_gap(&mut self, gap: f64) -> Result<(), SettingsError> {
+        match self.certificate() {
+            Ok(_) | Err(Uncertified::Unasked | Uncertified::Overflow) => {}
+            Err(why) => return Err(SettingsError::Uncertified(why)),
+        }
+        self.state.stop_rules.extend_to_certified_gap(gap)?;
+        self.go_on_from_target();
+        Ok(())
+    }
+
+    fn go_on_from_target(&mut self) {
+        if self.state.stop.is_some_and(StopReason::is_converged) {
             self.state.stop = self.reason_to_stop(true);
         }
     }
@@ -127,6 +226,7 @@ impl Session<'_> {
             &state.meter,
             self.numbers_wanted(),
             || if moved { self.sight.gap(&state.point) } else { None },
+            || self.certified(),
             self.parts.belief(),
         )
     }

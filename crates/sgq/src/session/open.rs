@@ -1,14 +1,15 @@
 //! Building a session: everything that can be wrong is found here, before anybody is asked anything.
 
-use std::collections::BTreeSet;
+use std::{any::Any, collections::BTreeSet};
 
 use super::{
-    Certifying, Session, Sight, State, StopRules, Weights,
+    Certifying, Session, Sight, State, StopRules, Uncertified, Weights,
     failure::FailureLog,
     questions::{Absence, Progress, Questions, Sweep},
 };
 use crate::{
-    Detail, Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError, Smoothness, StepSizeError,
+    Detail, Format, LastGradient, Meter, Method, Need, Needs, Oracle, Problem, Random, Settings, SettingsError,
+    Smoothness, StepSizeError,
     step_size::{Known, Schedule},
     theory::Theorem,
     update::Wants,
@@ -73,6 +74,14 @@ impl<'s> Session<'s> {
             return Err(SettingsError::NeedsOptimum);
         }
         let certifying = Certifying::new(&settings);
+        if settings.certified_gap.is_some() {
+            let belief: &dyn Any = parts.belief();
+            let is_rounded = belief.is::<LastGradient>() && settings.storage.format != Format::F64;
+            let rounded = is_rounded.then_some(Uncertified::Inexact);
+            let forgets = (!parts.belief().has_surrogate()).then_some(Uncertified::Forgotten);
+            let why = forgets.or(rounded).or_else(|| certifying.constants(smoothness.as_ref()).err());
+            why.map_or(Ok(()), |why| Err(SettingsError::Uncertified(why)))?;
+        }
         let costs = settings.costs.unwrap_or_default();
         if !costs.is_empty() && costs.len() != users {
             return Err(SettingsError::CostsLength { users, found: costs.len() });

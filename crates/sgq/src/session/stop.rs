@@ -35,6 +35,11 @@ pub enum StopReason {
         /// The gap that is believed to remain, as a part of that at the start.
         part: f64,
     },
+    /// The gap is proven to be at or below what was asked for.
+    Certified {
+        /// What it is at most.
+        gap: f64,
+    },
     /// The norm of the surrogate gradient is at or below the tolerance.
     SurrogateGradient {
         /// The norm reached.
@@ -60,6 +65,7 @@ impl fmt::Display for StopReason {
             Self::Converged { part } => {
                 write!(f, "converged: {part:.1e} of the gap at the start is believed to remain")
             }
+            Self::Certified { gap } => write!(f, "converged: a gap of at most {gap:.1e} is proven to remain"),
             Self::SurrogateGradient { norm } => {
                 write!(f, "the surrogate gradient is small ({norm:.3e})")
             }
@@ -74,6 +80,11 @@ impl StopReason {
     pub fn is_budget(self) -> bool {
         matches!(self, Self::Budget { .. } | Self::CostBudget { .. } | Self::NumbersBudget { .. })
     }
+
+    /// Whether what remains is as small as was asked for, by the method's own account or by proof.
+    pub fn is_converged(self) -> bool {
+        matches!(self, Self::Converged { .. } | Self::Certified { .. })
+    }
 }
 
 /// The stop conditions of one session, checked.
@@ -83,6 +94,7 @@ pub(super) struct StopRules {
     cost_budget: Option<f64>,
     numbers_budget: Option<u64>,
     tolerance: Option<f64>,
+    certified_gap: Option<f64>,
     target_gap: Option<f64>,
     gradient_tolerance: Option<f64>,
     largest_coordinate: f64,
@@ -93,19 +105,14 @@ impl StopRules {
         for (name, value) in [
             ("budget in cost", settings.cost_budget),
             ("tolerance", settings.tolerance),
+            ("certified gap", settings.certified_gap),
             ("target gap", settings.target_gap),
             ("gradient tolerance", settings.gradient_tolerance),
             ("divergence limit", Some(settings.divergence_limit)),
         ] {
-            if let Some(value) = value
-                && !(value > 0.0 && value.is_finite())
-            {
-                return Err(SettingsError::Stop { name, value });
-            }
+            value.map_or(Ok(()), |value| check(name, value))?;
         }
-        if let Some(value) = settings.tolerance.filter(|part| *part >= 1.0) {
-            return Err(SettingsError::Tolerance { value });
-        }
+        settings.tolerance.map_or(Ok(()), check_tolerance)?;
         let largest_coordinate = settings.divergence_limit * largest(&settings.start).max(1.0);
         if largest_coordinate.is_infinite() {
             let value = settings.divergence_limit;
@@ -116,6 +123,7 @@ impl StopRules {
             cost_budget: settings.cost_budget,
             numbers_budget: settings.numbers_budget,
             tolerance: settings.tolerance,
+            certified_gap: settings.certified_gap,
             target_gap: settings.target_gap,
             gradient_tolerance: settings.gradient_tolerance,
             largest_coordinate,
@@ -139,6 +147,19 @@ impl StopRules {
         self.numbers_budget = self.numbers_budget.map(|budget| budget.saturating_add(numbers));
     }
 
+    /// Stops by this and not by another account of what remains.
+    pub(super) fn extend_to_tolerance(&mut self, part: f64) -> Result<(), SettingsError> {
+        check_tolerance(part)?;
+        (self.tolerance, self.certified_gap) = (Some(part), None);
+        Ok(())
+    }
+
+    pub(super) fn extend_to_certified_gap(&mut self, gap: f64) -> Result<(), SettingsError> {
+        check("certified gap", gap)?;
+        (self.tolerance, self.certified_gap) = (None, Some(gap));
+        Ok(())
+    }
+
     /// Whether the budgets in queries and numbers allow one more question, with so many out, each of which brings so many numbers.
     pub(super) fn allows(&self, out: u64, numbers_each: u64, meter: &Meter) -> bool {
         self.budget.is_none_or(|budget| meter.billed().saturating_add(out) < budget)
@@ -160,8 +181,15 @@ impl StopRules {
         meter: &Meter,
         numbers_each: u64,
         gap: impl FnOnce() -> Option<f64>,
+        certified: impl FnOnce() -> Option<f64>,
         belief: &dyn Belief,
     ) -> Option<StopReason> {
+        if let Some(target) = self.certified_gap
+            && let Some(gap) = certified()
+            && gap <= target
+        {
+            return Some(StopReason::Certified { gap });
+        }
         if let Some(tolerance) = self.tolerance
             && let Some(remaining) = belief.remaining()
             && remaining.is_within(tolerance)
@@ -192,6 +220,16 @@ impl StopRules {
         let spent = self.numbers_budget.is_some_and(|budget| numbers + numbers_each > budget);
         spent.then_some(StopReason::NumbersBudget { numbers })
     }
+}
+
+fn check(name: &'static str, value: f64) -> Result<(), SettingsError> {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(SettingsError::Stop { name, value }) }
+}
+
+/// A tolerance is a part of the gap at the start.
+fn check_tolerance(value: f64) -> Result<(), SettingsError> {
+    check("tolerance", value)?;
+    if value < 1.0 { Ok(()) } else { Err(SettingsError::Tolerance { value }) }
 }
 
 /// The largest absolute value; unlike the norm it cannot overflow.

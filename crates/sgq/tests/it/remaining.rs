@@ -1,12 +1,13 @@
 //! What remains by a method's own account, the tolerance that stops by it, and what is proven to remain at most.
 
 use sgq::{
-    Answer, Detail, Method, Need, Oracle as _, PaidAnswer, Problem, Query, Random, Remaining, Session, Settings,
-    SettingsError, Sight, StopReason,
+    Answer, Detail, Format, Method, Need, Oracle as _, PaidAnswer, Problem, Query, Random, Remaining, Session,
+    Settings, SettingsError, Sight, StopReason,
     answer::packed,
     belief::Model,
     method,
     problem::{Custom, Loss, Quadratic},
+    session::Uncertified,
 };
 
 use crate::random_problem::{random_quadratic, random_regression};
@@ -455,4 +456,105 @@ fn what_remains_is_that_of_those_who_are_there() {
     }
     session.join(0).unwrap();
     assert_eq!(session.remaining(), None);
+}
+
+/// (x − b)² for four users: the optimum is 0, and μ is 2.
+fn four(settings: Settings) -> Session<'static> {
+    open(settings.smoothness(vec![2.0; 4]).pl_constant(2.0).budget(200))
+}
+
+fn answer_all(session: &mut Session<'_>) {
+    while let Some(query) = session.ask().unwrap() {
+        let center = [2.0, 1.0, -1.0, -2.0][query.user];
+        session.tell(query.ticket, &[2.0 * (query.point[0] - center)]).unwrap();
+    }
+}
+
+#[test]
+fn a_certified_gap_stops_a_run_once_it_is_proven() {
+    for case in cases(4, &[Some(Loss::Squares), Some(Loss::Logistic)]) {
+        let wanted = 1e-3 * case.problem.gap(&case.start).unwrap();
+        for method in [method::frugal(), method::saga()] {
+            let place = format!("{}, {}", case.name, method.name());
+            let settings = case.settings().certified_gap(wanted).budget(20_000);
+            let mut session = Session::new(method, settings).unwrap();
+            while session.stop_reason().is_none() {
+                assert!(session.certified().is_none_or(|gap| gap > wanted), "{place}");
+                advance(&mut session, &*case.problem);
+            }
+            let gap = session.certified().unwrap();
+            assert_eq!(session.stop_reason(), Some(StopReason::Certified { gap }), "{place}");
+            assert!(gap <= wanted && case.problem.gap(session.point()).unwrap() <= gap, "{place}: {gap:e}");
+        }
+    }
+}
+
+#[test]
+fn a_certified_gap_needs_what_a_proof_needs() {
+    let plain = || Settings::new(vec![1.0], 4).certified_gap(1e-3);
+    let known = || plain().smoothness(vec![2.0; 4]).pl_constant(2.0).step_size(0.1);
+    for (why, method, settings) in [
+        (Uncertified::NoSmoothness, method::frugal(), plain().pl_constant(2.0)),
+        (Uncertified::NoConstant, method::frugal(), plain().smoothness(vec![2.0; 4])),
+        (Uncertified::NoConstant, method::frugal(), known().pl_constant(0.0)),
+        (Uncertified::Constants, method::frugal(), known().pl_constant(3.0)),
+        (Uncertified::Nearby, method::frugal(), known().local_smoothness(true)),
+        (Uncertified::Forgotten, method::sgd(), known()),
+        (Uncertified::Inexact, method::saga(), known().storage(Format::F32)),
+    ] {
+        assert_eq!(refused(method, settings), SettingsError::Uncertified(why));
+    }
+    assert!(Session::new(method::frugal(), known().storage(Format::F32)).is_ok(), "frugal keeps no table");
+    for gap in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let refused = refused(method::frugal(), known().certified_gap(gap));
+        assert!(matches!(refused, SettingsError::Stop { name: "certified gap", .. }), "{refused}");
+    }
+    let mut session = four(Settings::new(vec![5.0], 4));
+    assert_eq!(session.certificate(), Err(Uncertified::Unasked));
+    answer_all(&mut session);
+    assert_eq!(session.certificate().ok(), session.certified());
+    session.leave(0).unwrap();
+    assert_eq!(session.certificate(), Err(Uncertified::Left));
+}
+
+#[test]
+fn a_run_that_has_converged_goes_on_with_a_smaller_tolerance() {
+    for case in cases(4, &[Some(Loss::Logistic)]) {
+        let place = &case.name;
+        let whole = |tolerance| {
+            let mut session = open(case.settings().tolerance(tolerance).budget(5000));
+            while advance(&mut session, &*case.problem).is_some() {}
+            session
+        };
+        let (mut session, at_once) = (whole(1e-3), whole(1e-9));
+        assert!(session.stop_reason().unwrap().is_converged() && session.queries() < at_once.queries(), "{place}");
+        // A larger one changes nothing, and neither does more to spend.
+        session.extend_to_tolerance(1e-2).unwrap();
+        session.extend(10);
+        assert_eq!(session.ask(), Ok(None), "{place}");
+        session.extend_to_tolerance(1e-9).unwrap();
+        let bytes = session.snapshot().unwrap();
+        let mut session = Session::restore(method::frugal(), &bytes, Sight::Blind).unwrap();
+        while advance(&mut session, &*case.problem).is_some() {}
+        assert_eq!(session.point(), at_once.point(), "{place}: the same as if it had never stopped");
+        assert_eq!((session.queries(), session.stop_reason()), (at_once.queries(), at_once.stop_reason()), "{place}");
+    }
+}
+
+#[test]
+fn going_on_takes_a_tolerance_or_a_proof_in_the_others_place() {
+    let mut session = four(Settings::new(vec![5.0], 4).tolerance(0.1));
+    answer_all(&mut session);
+    assert!(matches!(session.stop_reason(), Some(StopReason::Converged { .. })));
+    session.extend_to_certified_gap(1e-12).unwrap();
+    answer_all(&mut session);
+    assert!(matches!(session.stop_reason(), Some(StopReason::Certified { gap }) if gap <= 1e-12));
+    for part in [0.0, 1.0, f64::NAN] {
+        assert!(session.extend_to_tolerance(part).is_err(), "{part}");
+    }
+    assert!(session.extend_to_certified_gap(-1.0).is_err());
+    assert!(session.stop_reason().unwrap().is_converged(), "a mistake changes nothing");
+    let mut saga = Session::new(method::saga(), Settings::new(vec![5.0], 2).step_size(0.1)).unwrap();
+    assert!(matches!(saga.extend_to_tolerance(0.1), Err(SettingsError::Unmet { need: Need::Remaining, .. })));
+    assert_eq!(saga.extend_to_certified_gap(0.1), Err(SettingsError::Uncertified(Uncertified::NoSmoothness)));
 }
