@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from operator import index
 from typing import Any, Literal, Protocol, runtime_checkable
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,24 @@ Answer = (
 )
 
 
+# Why a run ended.
+Status = Literal[
+    "converged",
+    "certified",
+    "target gap",
+    "surrogate gradient",
+    "budget",
+    "cost budget",
+    "numbers budget",
+    "diverged",
+    "nobody answers",
+    "callback",
+]
+
+# A result with more than this part of the gap left is warned of.
+LOUD = 0.1
+
+
 @runtime_checkable
 class User(Protocol):
     """A user with a gradient. It may also have `value(x)`, its loss, and `smoothness`, its constant `L_i`."""
@@ -39,7 +58,10 @@ class OptimizeResult(dict[str, Any]):
     fun: the objective there, where all users have a `value`; else None. Not billed.
     jac: the mean of everybody's last gradient, once everybody was asked; else None. It is made of answers at older points.
     success: whether the run has converged: by `tol`, or by another target that was given. A budget that is spent is no success.
-    status: why it stopped, in a word or two; message: in a sentence, and what to do where it has not converged.
+    status: why it stopped. With success: "converged" (by `tol`), "certified" (by `certified_gap`), "target gap" or "surrogate
+    gradient" (by `gradient_tolerance`). Without: "budget", "cost budget", "numbers budget", "diverged", "nobody answers", or
+    "callback", which ended the run.
+    message: the same in a sentence, and what to do where it has not converged.
     remaining: how far it is still to go, with an interval, as the method believes; None where it cannot tell.
     certified: what is proven to remain at most, where smoothness and pl_constant are known; else None.
     nit: steps; queries and nfev: all that was paid for; queries_per_user: user by user; cost: what that came to.
@@ -51,7 +73,7 @@ class OptimizeResult(dict[str, Any]):
     fun: float | None
     jac: Vector | None
     success: bool
-    status: str | None
+    status: Status
     message: str
     remaining: Remaining | None
     certified: float | None
@@ -104,12 +126,17 @@ def minimize(
     and half of them for counts. All other settings are those of `Session`. Without any budget there are 500 queries, or 10
     for each user if that is more.
 
+    A result that is above its start, or of which a tenth of the gap at the start is believed to be left, is warned of
+    (`RuntimeWarning`). A run that has converged goes on with a smaller tolerance: `result.session.extend(tol=1e-8)`, and the
+    session given as `session=`.
+
     The run stops once at most `tol` of the gap at the start is believed to remain: 0.0001 where the method can tell, which
     `frugal` can. `result.success` says whether it got there before the budget was spent; `tol=None` spends the whole budget.
 
     A user may say more than its gradient g: it may return `(f, g)` with its loss, `(f, g, H)` with its Hessian too, or a
     dict with "gradient" and any of "loss", "hessian", "variance", "weight" and "cost", as in `Session.tell`. Only a tuple
-    whose second entry is an array is read as `(f, g)` or `(f, g, H)`. A method uses what it can.
+    whose second entry is an array is read as `(f, g)` or `(f, g, H)`; with one parameter g and H may be numbers. A method uses
+    what it can.
 
     `jobs=k` asks k users at the same time, each in a thread of its own; an executor of `concurrent.futures` does as well
     (functions must pickle where it has processes), with as many questions out as it has workers, or as `open=` says. Answers
@@ -166,8 +193,6 @@ def minimize(
             seed=seed,
             **options,
         )
-        if step_size != "auto" and not session.has_step_size:
-            raise ValueError(f"{session.method} has no step size: leave step_size out")
     elif session.problem is not problem:
         raise ValueError("the session sees another problem than the one given as users: give the same one, or neither")
     elif len(session.queries_per_user) != len(users):
@@ -175,6 +200,7 @@ def minimize(
         raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
     history: list[Answered] = []
     ended = False
+    start = session.point if session.steps == 0 else None
     try:
         if problem is not None:
             at_a_time = 1 if callback else 4096
@@ -186,10 +212,14 @@ def minimize(
             with executor or nullcontext() as pool:
                 ended = asking.run(jobs if isinstance(jobs, Executor) else pool, callback)
         point = session.point
-        fun = problem.value(point) if problem else _mean_value(users, point, session)  # type: ignore[arg-type]
+        fun = _value(users, problem, point, session)
+        at_start = None if fun is None else _value(users, problem, start, session)
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
+    message, is_loud = _message(session, ended, fun, at_start)
+    if is_loud:
+        warn(message, RuntimeWarning, stacklevel=2)
     asked, explored, steps = (np.concatenate(part) for part in zip(*history)) if history else (np.array([], int),) * 3
     return OptimizeResult(
         x=point,
@@ -197,7 +227,7 @@ def minimize(
         jac=session.surrogate_gradient,
         success=session.stop_reason in CONVERGED,
         status="callback" if ended else session.stop_reason,
-        message=_message(session, ended),
+        message=message,
         remaining=session.remaining,
         certified=session.certified,
         nit=session.steps,
@@ -215,22 +245,30 @@ def minimize(
 Answered = tuple[Any, Any, Any]
 
 # The reasons to stop that are what was wanted.
-CONVERGED = ("converged", "target gap", "surrogate gradient")
+CONVERGED = ("converged", "certified", "target gap", "surrogate gradient")
 
 
-def _message(session: Session, ended: bool) -> str:
-    """Why a run ended, and where it stands if that is not where it should be."""
+def _message(session: Session, ended: bool, fun: float | None, at_start: float | None) -> tuple[str, bool]:
+    """Why a run ended, where it stands if that is not where it should be, and whether nobody should overlook that."""
     message = "the callback ended the run" if ended else session.message or ""
     remaining = session.remaining
+    if session.stop_reason == "diverged":
+        return f"{message}; DIVERGED: the point means nothing", True
+    if fun is not None and at_start is not None and not fun <= at_start + 1e-9 * abs(at_start):
+        way_out = "give a larger budget, or take another method"
+        return f"{message}; NOT CONVERGED: it ended above its start, at {fun:.6g} after {at_start:.6g}; {way_out}", True
     if session.stop_reason in CONVERGED or remaining is None:
-        return message
+        return message, False
     if remaining.doubts_units:
-        return f"{message}; not converged: coordinates may be of very different scales: rescale them, or give units=True"
+        why = "coordinates may be of very different scales: rescale them, or give units=True"
+        return f"{message}; not converged: {why}", remaining.part > LOUD
     if remaining.part > 1:
-        return f"{message}; NOT CONVERGED: it is believed to be above its start: give a larger budget"
-    words = "NOT CONVERGED" if remaining.part > 0.1 else "not converged"
+        return f"{message}; NOT CONVERGED: it is believed to be above its start: give a larger budget", True
+    words = "NOT CONVERGED" if remaining.part > LOUD else "not converged"
     low, high = remaining.low / remaining.at_start, remaining.high / remaining.at_start
-    return f"{message}; {words}: {remaining.part:.1e} ({low:.1e} to {high:.1e}) of the gap at the start is believed to remain"
+    left = f"{remaining.part:.1e} ({low:.1e} to {high:.1e}) of the gap at the start is believed to remain"
+    way_out = "" if ended else "; give a larger budget"
+    return f"{message}; {words}: {left}{way_out}", remaining.part > LOUD
 
 
 def _workers(jobs: int | Executor | None, given: int | None) -> tuple[ThreadPoolExecutor | None, int | None]:
@@ -322,7 +360,7 @@ class _Asking:
                 raise
             self.session.fail(query, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             return
-        self.session.tell(query, **_parts(answer))
+        self.session.tell(query, **_parts(answer, query.point.size))
         explored = -1 if query.explored is None else int(query.explored)
         self.history.append(([query.user], [explored], [self.session.steps]))
 
@@ -353,7 +391,7 @@ class _Asking:
                 continue
 
 
-def _parts(answer: Answer) -> dict[str, Any]:
+def _parts(answer: Answer, dim: int) -> dict[str, Any]:
     """What `Session.tell` takes, from what a user returned."""
     if isinstance(answer, dict):
         known = ("gradient", "loss", "hessian", "variance", "weight", "cost")
@@ -363,9 +401,17 @@ def _parts(answer: Answer) -> dict[str, Any]:
         if answer.get("gradient") is None:
             raise TypeError('the answer has no "gradient": give it, whatever else there is to say')
         return answer
-    if isinstance(answer, tuple) and len(answer) in (2, 3) and np.ndim(answer[1]) > 0:
+    # A gradient may be a tuple of numbers too, but not of more than there are parameters.
+    if isinstance(answer, tuple) and len(answer) in (2, 3) and (dim == 1 or np.ndim(answer[1]) > 0):
         return dict(zip(("loss", "gradient", "hessian"), answer))
     return {"gradient": answer}
+
+
+def _value(users: Any, problem: Problem | None, point: Vector | None, session: Session) -> float | None:
+    """The objective, where it is known; not billed."""
+    if point is None:
+        return None
+    return problem.value(point) if problem else _mean_value(users, point, session)
 
 
 def _mean_value(users: Sequence[Any], point: Vector, session: Session) -> float | None:

@@ -211,8 +211,9 @@ class Session:
     weights. Answers and `L_i` are those of the user's own function all the same.
     step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
     pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
-    budget, tol, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small a part of the
-    gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or target);
+    budget, tol, certified_gap, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small
+    a part of the gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or
+    target); once the gap is proven to be at most that (which needs smoothness and pl_constant);
     once the mean of everybody's last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
     once a coordinate is past that.
     cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
@@ -227,7 +228,7 @@ class Session:
     open: how many questions may be out at once. Answers may then come in any order.
     """
     def __iter__(self, /) -> Session: ...
-    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, tol: SupportsFloat | SupportsIndex | Literal["auto"] | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex = 0, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Literal["gradient", "loss", "hessian"] | None = None, earlier: Iterable[tuple[int, ArrayLike, ArrayLike | dict[str, Any]]] | None = None, open: SupportsIndex = 1, weights: ArrayLike | None = None, cost_budget: SupportsFloat | SupportsIndex | None = None, numbers_budget: SupportsIndex | None = None, **options: "float | bool") -> Session: ...
+    def __new__(cls, /, method: str | None = None, *, x0: ArrayLike | None = None, users: SupportsIndex | None = None, problem: Problem | None = None, smoothness: ArrayLike | None = None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"] | None = None, budget: SupportsIndex | None = None, tol: SupportsFloat | SupportsIndex | Literal["auto"] | None = None, certified_gap: SupportsFloat | SupportsIndex | None = None, gradient_tolerance: SupportsFloat | SupportsIndex | None = None, target_gap: SupportsFloat | SupportsIndex | None = None, divergence_limit: SupportsFloat | SupportsIndex | None = None, costs: ArrayLike | None = None, pl_constant: SupportsFloat | SupportsIndex | None = None, objective_smoothness: SupportsFloat | SupportsIndex | None = None, seed: SupportsIndex | None = None, table: str = "f64", table_folder: str | PathLike[str] | None = None, answers: Literal["gradient", "loss", "hessian"] | None = None, earlier: Iterable[tuple[int, ArrayLike, ArrayLike | dict[str, Any]]] | None = None, open: SupportsIndex | None = None, weights: ArrayLike | None = None, cost_budget: SupportsFloat | SupportsIndex | None = None, numbers_budget: SupportsIndex | None = None, **options: "float | bool") -> Session: ...
     def __next__(self, /) -> Query:
         """
         The next question; a question that was not answered comes again.
@@ -277,9 +278,11 @@ class Session:
         """
         Answers of an earlier run that were taken in without being billed.
         """
-    def extend(self, /, budget: SupportsIndex | None = None, *, cost: SupportsFloat | SupportsIndex | None = None, numbers: SupportsIndex | None = None) -> None:
+    def extend(self, /, budget: SupportsIndex | None = None, *, cost: SupportsFloat | SupportsIndex | None = None, numbers: SupportsIndex | None = None, tol: SupportsFloat | SupportsIndex | None = None, certified_gap: SupportsFloat | SupportsIndex | None = None) -> None:
         """
         Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
+        tol, certified_gap: a run that had converged goes on until so small a part of the gap at the start is believed to remain, or
+        until so small a gap is proven. One takes the place of the other.
         """
     def fail(self, /, ticket: Sequence[int] | Query, reason: str | None = None, *, billed: bool = False) -> None:
         """
@@ -384,7 +387,7 @@ class Session:
     @property
     def stop_reason(self, /) -> str | None:
         """
-        Why the run stopped, in a word or two: "converged", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+        Why the run stopped, in a word or two: "converged", "certified", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
         "diverged" or "nobody answers"; None while it goes on.
         """
     @property
@@ -408,6 +411,11 @@ class Session:
         variance: of the noise in the gradient, one number for each coordinate, or one for all.
         weight: what the user counts in the objective, such as its number of rows, where `weights` did not say.
         cost: what this answer cost, where it is not what `costs` said.
+        """
+    @property
+    def uncertified(self, /) -> str | None:
+        """
+        Why nothing is proven, in words; None where something is.
         """
     @property
     def weights(self, /) -> NDArray[float64]:

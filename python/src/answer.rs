@@ -66,7 +66,7 @@ impl<'py> Said<'py> {
         cost: Option<f64>,
     ) -> PyResult<Self> {
         Ok(Self {
-            gradient: arrays::vector(gradient, "the gradient")?,
+            gradient: arrays::vector_or_number(gradient, "the gradient")?,
             loss,
             hessian: hessian.map(|hessian| packed(&hessian)).transpose()?,
             variance: variance.map(|variance| flat(&variance, "the variance")).transpose()?,

@@ -33,6 +33,15 @@ impl Vector<'_> {
 
 /// Reads a vector; `what` names it in errors.
 pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py>> {
+    read(value, what, false)
+}
+
+/// The same, of one number also where it is not in an array.
+pub fn vector_or_number<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py>> {
+    read(value, what, true)
+}
+
+fn read<'py>(value: &Bound<'py, PyAny>, what: &str, or_number: bool) -> PyResult<Vector<'py>> {
     // A field of packed records may begin anywhere in memory, where Rust must not read it: numpy makes a copy.
     if let Ok(array) = value.extract::<PyReadonlyArray1<'py, f64>>()
         && array.is_aligned()
@@ -40,7 +49,7 @@ pub fn vector<'py>(value: &Bound<'py, PyAny>, what: &str) -> PyResult<Vector<'py
         return Ok(Vector::Borrowed(array));
     }
     let (numbers, shape) = array(value, what)?;
-    if shape.len() != 1 {
+    if shape.len() != 1 && !(or_number && shape.is_empty()) {
         return Err(PyValueError::new_err(format!("{what} has the shape {shape:?}: it must have one dimension")));
     }
     Ok(Vector::Copied(numbers))

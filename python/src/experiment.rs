@@ -23,9 +23,10 @@ use sgq_bench::{
 };
 
 use crate::{
-    errors, method,
+    errors,
+    keywords::step_rule,
+    method,
     problem::Problem,
-    session::step_rule,
     types::{ArrayLike, Floats, Keywords, StepRule},
 };
 

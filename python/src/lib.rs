@@ -4,10 +4,14 @@ mod answer;
 mod arrays;
 mod errors;
 mod experiment;
+mod keywords;
 mod method;
 mod problem;
+mod query;
 mod remaining;
 mod session;
+mod simulated;
+mod tickets;
 mod types;
 
 /// The compiled half of the package `sgq`, which has all of it under better names.
@@ -18,8 +22,9 @@ mod _sgq {
         experiment::PyExperiment,
         method::methods,
         problem::{Problem, quadratics, regression, table},
+        query::Query,
         remaining::Remaining,
-        session::{Query, Session},
+        session::Session,
     };
 
     #[pymodule_export]

@@ -12,6 +12,8 @@ use sgq::{
 };
 use sgq_bench::experiment::suggestion;
 
+use crate::session::Session;
+
 /// The built-in methods: a list of (name, summary, what it charges, its own settings).
 #[pyfunction]
 pub fn methods() -> Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)> {
@@ -47,45 +49,30 @@ pub fn method_of_session(name: &str, options: Option<&Bound<'_, PyDict>>) -> PyR
     let plain = method(name, None)?;
     let own: Vec<&str> = plain.settings().iter().map(|setting| setting.name).collect();
     for (key, _) in options.into_iter().flatten() {
-        let key: String = key.extract()?;
-        let hint = suggestion(&key, KEYWORDS.into_iter().chain(own.iter().copied()));
-        if !own.contains(&&*key) && hint.contains("did you mean") {
+        let (py, key) = (key.py(), key.extract::<String>()?);
+        if own.contains(&&*key) {
+            continue;
+        }
+        let known = keywords(py)?;
+        let hint = suggestion(&key, known.iter().map(String::as_str).chain(own.iter().copied()));
+        if hint.contains("did you mean") {
             return Err(PyTypeError::new_err(format!("there is no keyword {key} for {name}{hint}")));
         }
     }
     method(name, options)
 }
 
-/// What sessions and `minimize` take beside a method's own settings.
-const KEYWORDS: [&str; 27] = [
-    "x0",
-    "users",
-    "problem",
-    "smoothness",
-    "step_size",
-    "budget",
-    "tol",
-    "gradient_tolerance",
-    "target_gap",
-    "divergence_limit",
-    "costs",
-    "pl_constant",
-    "objective_smoothness",
-    "seed",
-    "table",
-    "table_folder",
-    "answers",
-    "earlier",
-    "open",
-    "weights",
-    "cost_budget",
-    "numbers_budget",
-    "method",
-    "callback",
-    "session",
-    "jobs",
-    "on_error",
-];
+/// What sessions and `minimize` take beside a method's own settings, as their signatures say.
+fn keywords(py: Python<'_>) -> PyResult<Vec<String>> {
+    let signature: String = py.get_type::<Session>().getattr("__text_signature__")?.extract()?;
+    let parts =
+        signature.trim_matches(['(', ')']).split(',').map(|part| part.trim().split('=').next().unwrap_or_default());
+    let is_name = |part: &&str| part.starts_with(|first: char| first.is_alphabetic());
+    let mut names: Vec<String> = parts.filter(is_name).map(str::to_owned).collect();
+    let of_minimize = py.import("sgq")?.getattr("minimize")?.getattr("__kwdefaults__")?;
+    names.extend(of_minimize.try_iter()?.map(|name| name?.extract()).collect::<PyResult<Vec<String>>>()?);
+    Ok(names)
+}
 
 /// A setting's value. Python's booleans are whole numbers as well: they come first.
 fn read(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -2,103 +2,33 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    io,
-    ops::ControlFlow,
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use numpy::PyArray1;
 use pyo3::{
-    exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyBytes, PyDict, PyType},
 };
-use sgq::{
-    Detail, Format, Method, Session as Opened, Settings, SettingsError, Sight, StepSize, StopReason, Storage, Ticket,
-    drive::{Billed, Observer, drive},
-    session::Failure,
-};
+use sgq::{Method, Session as Opened, Settings, StepSize, StopReason, drive::drive, session::Failure};
 
 use crate::{
     answer::{self, Said},
-    arrays, errors, method,
+    errors,
+    keywords::{NO_STEP_SIZE, count, per_user, sight, start, step_rule, storage, tolerance, users_of, whole},
+    method,
     problem::Problem,
+    query::Query,
     remaining::Remaining,
-    types::{Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike, ToleranceRule},
+    simulated::{Answered, Simulated},
+    types::{
+        Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike, ToleranceRule, Whole,
+    },
 };
-
-/// How long a problem answers before Ctrl-C is looked for.
-const PAUSE: Duration = Duration::from_millis(20);
-
-const NO_STEP_SIZE: &str =
-    "frugal, which is taken where no method is named, has no step size: name a method, or leave the step size out";
-
-/// Who was asked, whether in order to explore, and the steps taken: one entry for each query.
-type Simulated<'py> = (Indices<'py>, Indices<'py>, Indices<'py>);
-
-/// What a question is made of again: ticket, user, explored, point, wants.
-type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>, &'static str);
 
 /// Whose questions were not answered, how often, and the last reason.
 type Failures = Vec<(usize, u64, Option<String>)>;
-
-/// A question to put to a user.
-#[pyclass(frozen, module = "sgq")]
-pub struct Query {
-    /// What to give back with the answer: a pair of the session's number and the question's.
-    #[pyo3(get)]
-    ticket: (u64, u64),
-    /// The user to ask, from 0.
-    #[pyo3(get)]
-    user: usize,
-    /// Whether the user was picked at random in order to explore; None for methods without exploration.
-    #[pyo3(get)]
-    explored: Option<bool>,
-    point: Arc<[f64]>,
-    wants: Detail,
-}
-
-#[pymethods]
-impl Query {
-    /// What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
-    /// too). A user may say less, and more is not looked at.
-    #[getter]
-    fn wants(&self) -> &'static str {
-        answer::word(self.wants)
-    }
-
-    /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
-    #[getter]
-    fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
-        arrays::view(&slf.get().point, slf.clone().into_any())
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
-        let Self { ticket, user, explored, wants, .. } = *slf.get();
-        let parts = (ticket, user, explored, Self::point(slf), answer::word(wants));
-        Ok((slf.get_type().getattr("_from")?, parts))
-    }
-
-    /// A question that was pickled.
-    #[staticmethod]
-    #[pyo3(signature = (ticket, user, explored, point, wants))]
-    fn _from(
-        ticket: (u64, u64),
-        user: usize,
-        explored: Option<bool>,
-        point: ArrayLike<'_>,
-        wants: DetailWord<'_>,
-    ) -> PyResult<Self> {
-        let point = arrays::vector(&point, "the point")?;
-        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?), wants: answer::detail(&wants)? })
-    }
-
-    fn __repr__(&self) -> String {
-        let Self { ticket, user, explored, .. } = self;
-        format!("Query(ticket={ticket:?}, user={user}, explored={explored:?}, wants={:?})", self.wants())
-    }
-}
 
 /// One run of one method: `ask` whom to query, `tell` what they answered.
 ///
@@ -112,8 +42,9 @@ impl Query {
 /// weights. Answers and `L_i` are those of the user's own function all the same.
 /// step_size: a number; "auto" (or None), the method's own default; or "theory", the largest that its theorem allows.
 /// pl_constant, objective_smoothness: the objective's own `μ` and `L`, where they are known.
-/// budget, tol, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small a part of the
-/// gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or target);
+/// budget, tol, certified_gap, gradient_tolerance, target_gap, divergence_limit: when to stop: after that many queries; once so small
+/// a part of the gap at the start is believed to remain ("auto": 0.0001, where the method can tell and there is no other tolerance or
+/// target); once the gap is proven to be at most that (which needs smoothness and pl_constant);
 /// once the mean of everybody's last gradient is that short; once the objective is that close to its minimum (a problem's only; diagnostic, not billed);
 /// once a coordinate is past that.
 /// cost_budget, numbers_budget: stop before all queries together cost more, or before all answers together hold more numbers.
@@ -128,70 +59,59 @@ impl Query {
 /// open: how many questions may be out at once. Answers may then come in any order.
 #[pyclass(module = "sgq")]
 pub struct Session {
-    inner: Opened<'static>,
+    pub inner: Opened<'static>,
     /// What it sees besides the answers.
-    problem: Option<Py<Problem>>,
+    pub problem: Option<Py<Problem>>,
     /// What the method was made of, to make it again from a saved state.
-    method: String,
-    options: Vec<(String, Py<PyAny>)>,
+    pub method: String,
+    pub options: Vec<(String, Py<PyAny>)>,
     /// Tells its tickets from those of other sessions; a restored session keeps it.
-    number: u64,
+    pub number: u64,
 }
 
 #[pymethods]
 impl Session {
     #[new]
     #[pyo3(signature = (method = None, *, x0 = None, users = None, problem = None, smoothness = None, step_size = None, budget = None,
-        tol = None, gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
-        objective_smoothness = None, seed = 0, table = "f64", table_folder = None, answers = None, earlier = None, open = 1,
+        tol = None, certified_gap = None, gradient_tolerance = None, target_gap = None, divergence_limit = None, costs = None, pl_constant = None,
+        objective_smoothness = None, seed = None, table = "f64", table_folder = None, answers = None, earlier = None, open = None,
         weights = None, cost_budget = None, numbers_budget = None, **options: "float | bool"))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn new(
         method: Option<&str>,
         x0: Option<ArrayLike<'_>>,
-        users: Option<usize>,
+        users: Option<Whole<'_>>,
         problem: Option<Bound<'_, Problem>>,
         smoothness: Option<ArrayLike<'_>>,
         step_size: Option<StepRule<'_>>,
-        budget: Option<u64>,
+        budget: Option<Whole<'_>>,
         tol: Option<ToleranceRule<'_>>,
+        certified_gap: Option<f64>,
         gradient_tolerance: Option<f64>,
         target_gap: Option<f64>,
         divergence_limit: Option<f64>,
         costs: Option<ArrayLike<'_>>,
         pl_constant: Option<f64>,
         objective_smoothness: Option<f64>,
-        seed: u64,
+        seed: Option<Whole<'_>>,
         table: &str,
         table_folder: Option<std::path::PathBuf>,
         answers: Option<DetailWord<'_>>,
         earlier: Option<Answers<'_>>,
-        open: usize,
+        open: Option<Whole<'_>>,
         weights: Option<ArrayLike<'_>>,
         cost_budget: Option<f64>,
-        numbers_budget: Option<u64>,
+        numbers_budget: Option<Whole<'_>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let given = |number: Option<Whole<'_>>, what| number.map(|number| whole(&number, what)).transpose();
+        let (budget, numbers_budget) = (given(budget, "budget")?, given(numbers_budget, "numbers_budget")?);
+        let users = users.map(|users| count(&users, "users")).transpose()?;
+        let seed = given(seed, "seed")?.unwrap_or_default();
+        let open = open.map_or(Ok(1), |open| count(&open, "open"))?;
         let seen = problem.as_ref().map(|problem| &*problem.get().inner);
-        let start = match (x0, seen) {
-            (Some(x0), _) => arrays::vector(&x0, "x0")?.as_slice()?.into_owned(),
-            (None, Some(seen)) => vec![0.0; seen.dim()],
-            (None, None) => return Err(PyTypeError::new_err("x0 is missing: give the point to start from")),
-        };
-        let users = match (users, seen) {
-            (Some(users), Some(seen)) if users != seen.users() => {
-                let there = seen.users();
-                return Err(PyValueError::new_err(format!(
-                    "users is {users}, and the problem has {there}: leave it out"
-                )));
-            }
-            (Some(users), _) => users,
-            (None, Some(seen)) => seen.users(),
-            (None, None) => return Err(PyTypeError::new_err("users is missing: give the number of users")),
-        };
-        if users == 0 {
-            return Err(errors::settings(SettingsError::NoUsers));
-        }
+        let start = start(x0.as_deref(), seen)?;
+        let users = users_of(users, seen)?;
         let each = match (smoothness, seen) {
             (Some(given), _) => Some(per_user(&given, users, "smoothness")?),
             (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
@@ -199,64 +119,40 @@ impl Session {
         let pl_constant = pl_constant.or_else(|| seen.and_then(|seen| seen.pl_constant()));
         let objective = objective_smoothness.or_else(|| seen.and_then(|seen| seen.objective_smoothness()));
         let rule = step_rule(step_size.as_deref())?;
+        let is_stepped = !matches!(rule, StepSize::Auto);
         let asked = budget.map_or(users as u64, |budget| budget.min(users as u64));
         let method = match method {
             Some(method) => method.to_owned(),
-            None if matches!(rule, StepSize::Auto) => Method::default_for(asked).name().to_owned(),
+            None if !is_stepped => Method::default_for(asked).name().to_owned(),
             None => return Err(PyValueError::new_err(NO_STEP_SIZE)),
         };
         let parts = method::method_of_session(&method, options)?;
-        let is_said = gradient_tolerance.is_some() || target_gap.is_some();
-        let tolerance = tolerance(tol.as_deref())?.or_default(parts.can_tell_remaining() && !is_said);
+        // Whoever gives another end has said when to stop.
+        let is_said = certified_gap.is_some() || gradient_tolerance.is_some() || target_gap.is_some();
+        let tolerance = tolerance(tol.as_deref(), parts.default_tolerance().filter(|_| !is_said))?;
         let mut settings = Settings::new(start, users).seed(seed).step_size(rule).open(open);
-        if let Some(each) = each {
-            settings = settings.smoothness(each);
-        }
-        if let Some(constant) = pl_constant {
-            settings = settings.pl_constant(constant);
-        }
-        if let Some(constant) = objective {
-            settings = settings.objective_smoothness(constant);
-        }
-        if let Some(queries) = budget {
-            settings = settings.budget(queries);
-        }
-        if seen.is_some_and(|seen| !seen.is_smooth_everywhere()) {
-            settings = settings.local_smoothness(true);
-        }
-        if let Some(part) = tolerance {
-            settings = settings.tolerance(part);
-        }
-        if let Some(norm) = gradient_tolerance {
-            settings = settings.gradient_tolerance(norm);
-        }
+        (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (each, objective, pl_constant);
+        settings.local_smoothness = seen.is_some_and(|seen| !seen.is_smooth_everywhere());
+        (settings.budget, settings.cost_budget, settings.numbers_budget) = (budget, cost_budget, numbers_budget);
+        (settings.tolerance, settings.certified_gap) = (tolerance, certified_gap);
+        (settings.gradient_tolerance, settings.target_gap) = (gradient_tolerance, target_gap);
         if let Some(limit) = divergence_limit {
             settings = settings.divergence_limit(limit);
-        }
-        if let Some(costs) = costs {
-            settings = settings.costs(per_user(&costs, users, "costs")?);
-        }
-        if let Some(gap) = target_gap {
-            settings = settings.target_gap(gap);
         }
         if let Some(most) = answers {
             settings = settings.answers(answer::detail(&most)?);
         }
-        if let Some(weights) = weights {
-            settings = settings.weights(per_user(&weights, users, "weights")?);
-        }
-        if let Some(cost) = cost_budget {
-            settings = settings.cost_budget(cost);
-        }
-        if let Some(numbers) = numbers_budget {
-            settings = settings.numbers_budget(numbers);
-        }
+        settings.costs = costs.map(|costs| per_user(&costs, users, "costs")).transpose()?;
+        settings.weights = weights.map(|weights| per_user(&weights, users, "weights")).transpose()?;
         let fitting = problem.as_ref().map_or(Ok(None), |problem| problem.get().storage(table))?;
         settings = settings.storage(storage(table, fitting, table_folder)?);
         let problem = problem.map(Bound::unbind);
         let earlier = answer::paid_answers(earlier.as_deref())?;
         let inner = Opened::with_answers(parts.named(&*method), settings, sight(problem.as_ref()), &earlier);
         let inner = inner.map_err(errors::earlier)?;
+        if is_stepped && !inner.has_step_size() {
+            return Err(PyValueError::new_err(format!("{method} has no step size: leave step_size out")));
+        }
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
@@ -323,14 +219,33 @@ impl Session {
     }
 
     /// Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
-    #[pyo3(signature = (budget = None, *, cost = None, numbers = None))]
-    fn extend(&mut self, budget: Option<u64>, cost: Option<f64>, numbers: Option<u64>) -> PyResult<()> {
-        if budget.is_none() && cost.is_none() && numbers.is_none() {
-            return Err(PyTypeError::new_err("nothing to extend by: give a number of queries, a cost, or numbers"));
+    /// tol, certified_gap: a run that had converged goes on until so small a part of the gap at the start is believed to remain, or
+    /// until so small a gap is proven. One takes the place of the other.
+    #[pyo3(signature = (budget = None, *, cost = None, numbers = None, tol = None, certified_gap = None))]
+    fn extend(
+        &mut self,
+        budget: Option<Whole<'_>>,
+        cost: Option<f64>,
+        numbers: Option<Whole<'_>>,
+        tol: Option<f64>,
+        certified_gap: Option<f64>,
+    ) -> PyResult<()> {
+        if budget.is_none() && cost.is_none() && numbers.is_none() && tol.is_none() && certified_gap.is_none() {
+            return Err(PyTypeError::new_err(
+                "nothing to extend by: give a number of queries, a cost, numbers, a tolerance or a certified gap",
+            ));
+        }
+        if tol.is_some() && certified_gap.is_some() {
+            return Err(PyTypeError::new_err("tol and certified_gap take each other's place: give one of them"));
         }
         if let Some(cost) = cost.filter(|cost| !(cost.is_finite() && *cost >= 0.0)) {
             return Err(PyValueError::new_err(format!("the cost is {cost}: it must be finite and not negative")));
         }
+        let budget = budget.map(|queries| whole(&queries, "budget")).transpose()?;
+        let numbers = numbers.map(|numbers| whole(&numbers, "numbers")).transpose()?;
+        // What can be refused comes first: an error changes nothing.
+        tol.map_or(Ok(()), |part| self.inner.extend_to_tolerance(part)).map_err(errors::settings)?;
+        certified_gap.map_or(Ok(()), |gap| self.inner.extend_to_certified_gap(gap)).map_err(errors::settings)?;
         budget.into_iter().for_each(|queries| self.inner.extend(queries));
         cost.into_iter().for_each(|cost| self.inner.extend_cost(cost));
         numbers.into_iter().for_each(|numbers| self.inner.extend_numbers(numbers));
@@ -365,7 +280,8 @@ impl Session {
         cost: Option<f64>,
     ) -> PyResult<()> {
         let ticket = self.ticket(&ticket)?;
-        let said = Said::new(&gradient, loss, hessian, variance, weight, cost)?;
+        let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
+        let said = said.map_err(|error| self.naming_user(py, error, ticket))?;
         let gradient = said.gradient()?;
         let answer = said.with(&gradient);
         py.detach(|| self.inner.tell(ticket, answer)).map_err(errors::tell)
@@ -379,16 +295,7 @@ impl Session {
             return Err(PyValueError::new_err("nobody is there to answer: give Session(problem=…), or ask and tell"));
         };
         let problem = Arc::clone(&problem.get().inner);
-        let mut answered = Answered {
-            most: queries,
-            users: Vec::new(),
-            explored: Vec::new(),
-            steps: Vec::new(),
-            heard: Instant::now(),
-            stride: 1,
-            unheard: 0,
-            interrupted: None,
-        };
+        let mut answered = Answered::at_most(queries);
         if queries > 0 {
             py.detach(|| drive(&mut self.inner, &*problem, &mut answered)).map_err(errors::drive)?;
         }
@@ -514,7 +421,13 @@ impl Session {
         self.inner.certified()
     }
 
-    /// Why the run stopped, in a word or two: "converged", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
+    /// Why nothing is proven, in words; None where something is.
+    #[getter]
+    fn uncertified(&self) -> Option<String> {
+        self.inner.certificate().err().map(|why| why.to_string())
+    }
+
+    /// Why the run stopped, in a word or two: "converged", "certified", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
     /// "diverged" or "nobody answers"; None while it goes on.
     #[getter]
     fn stop_reason(&self) -> Option<&'static str> {
@@ -523,6 +436,7 @@ impl Session {
             StopReason::CostBudget { .. } => "cost budget",
             StopReason::NumbersBudget { .. } => "numbers budget",
             StopReason::Converged { .. } => "converged",
+            StopReason::Certified { .. } => "certified",
             StopReason::TargetGap { .. } => "target gap",
             StopReason::SurrogateGradient { .. } => "surrogate gradient",
             StopReason::Diverged { .. } => "diverged",
@@ -584,176 +498,4 @@ impl Session {
         let state = self.inner.stop_reason().map_or("running".to_owned(), |reason| reason.to_string());
         format!("<sgq.Session {}: {queries} queries, {steps} steps, {state}>", self.method)
     }
-}
-
-/// Who was asked, and what came of it; listens for Ctrl-C now and then.
-struct Answered {
-    most: u64,
-    users: Vec<i64>,
-    explored: Vec<i64>,
-    steps: Vec<i64>,
-    heard: Instant,
-    /// Where answers are quick the clock is read after every few of them only.
-    stride: u64,
-    unheard: u64,
-    interrupted: Option<PyErr>,
-}
-
-impl Observer for Answered {
-    fn telling(&mut self, answer: &Billed<'_>) -> io::Result<()> {
-        self.users.push(answer.query.user as i64);
-        self.explored.push(answer.query.explored.map_or(-1, i64::from));
-        Ok(())
-    }
-
-    fn told(&mut self, session: &Opened<'_>) -> ControlFlow<()> {
-        self.steps.push(session.steps() as i64);
-        self.unheard += 1;
-        if self.unheard >= self.stride {
-            self.unheard = 0;
-            if self.heard.elapsed() < PAUSE {
-                self.stride = (2 * self.stride).min(1024);
-            } else {
-                self.interrupted = Python::attach(|py| py.check_signals()).err();
-                self.heard = Instant::now();
-                self.stride = 1;
-            }
-        }
-        let done = self.users.len() as u64 >= self.most || self.interrupted.is_some();
-        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-impl Session {
-    fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored, wants } = query;
-        Query { ticket: (self.number, ticket.0), user, explored, point, wants }
-    }
-
-    /// The ticket of a question of this session, given as itself or with the question.
-    fn ticket(&self, ticket: &Bound<'_, PyAny>) -> PyResult<Ticket> {
-        let [session, number] = match ticket.cast::<Query>() {
-            Ok(query) => query.get().ticket.into(),
-            // A pair that went through JSON comes back as a list.
-            Err(_) => ticket.extract::<[u64; 2]>().map_err(|_| {
-                PyTypeError::new_err(format!("the ticket is {ticket}: give back the ticket of the question"))
-            })?,
-        };
-        if session != self.number {
-            return Err(PyValueError::new_err(
-                "the ticket is from another session: tell answers to the session that asked the question",
-            ));
-        }
-        Ok(Ticket(number))
-    }
-
-    fn restored(state: &Bound<'_, PyDict>, problem: Option<Py<Problem>>) -> PyResult<Self> {
-        let part = |name: &str| {
-            state.get_item(name)?.ok_or_else(|| {
-                PyValueError::new_err(format!("the state has no {name:?}: it must come from Session.state_dict()"))
-            })
-        };
-        let method: String = part("method")?.extract()?;
-        let options = part("options")?;
-        let options = options.cast::<PyDict>()?;
-        let snapshot = part("snapshot")?;
-        let snapshot = snapshot.cast::<PyBytes>()?;
-        let parts = method::method(&method, Some(options))?.named(&*method);
-        let sight = sight(problem.as_ref());
-        let inner = Opened::restore(parts, snapshot.as_bytes(), sight).map_err(errors::restore)?;
-        let options = options.iter().map(|(key, value)| Ok((key.extract()?, value.unbind())));
-        Ok(Self {
-            inner,
-            problem,
-            method,
-            options: options.collect::<PyResult<_>>()?,
-            number: part("number")?.extract()?,
-        })
-    }
-}
-
-/// One number for each user; a single number counts for all of them.
-fn per_user(value: &Bound<'_, PyAny>, users: usize, what: &str) -> PyResult<Vec<f64>> {
-    match value.extract::<f64>() {
-        Ok(number) => {
-            let mut each = Vec::new();
-            each.try_reserve_exact(users).map_err(|_| {
-                PyMemoryError::new_err(format!("{what} of {users} users, 8 bytes for each, does not fit into memory"))
-            })?;
-            each.resize(users, number);
-            Ok(each)
-        }
-        Err(_) => Ok(arrays::vector(value, what)?.as_slice()?.into_owned()),
-    }
-}
-
-/// What was said of the tolerance.
-enum Tolerance {
-    Part(f64),
-    Auto,
-    None,
-}
-
-impl Tolerance {
-    /// Where it is to be found, a ten-thousandth if there can be one.
-    fn or_default(self, possible: bool) -> Option<f64> {
-        match self {
-            Self::Part(part) => Some(part),
-            Self::Auto => possible.then_some(1e-4),
-            Self::None => None,
-        }
-    }
-}
-
-fn tolerance(given: Option<&Bound<'_, PyAny>>) -> PyResult<Tolerance> {
-    let Some(given) = given else {
-        return Ok(Tolerance::None);
-    };
-    if given.extract::<&str>().is_ok_and(|word| word == "auto") {
-        return Ok(Tolerance::Auto);
-    }
-    let wrong = |_| PyTypeError::new_err(format!("tol is {given}: it must be a number, \"auto\" or None"));
-    given.extract().map(Tolerance::Part).map_err(wrong)
-}
-
-/// A step size as users write it: a number, "theory", or "auto" (also for None), the method's own default.
-pub fn step_rule(rule: Option<&Bound<'_, PyAny>>) -> PyResult<StepSize> {
-    let Some(rule) = rule else {
-        return Ok(StepSize::Auto);
-    };
-    let wrong =
-        |rule: &dyn std::fmt::Display| format!("the step size is {rule}: it must be a number, \"auto\" or \"theory\"");
-    match rule.extract::<String>().as_deref() {
-        Ok("auto") => Ok(StepSize::Auto),
-        Ok("theory") => Ok(StepSize::Theory),
-        Ok(word) => Err(PyValueError::new_err(wrong(&format!("{word:?}")))),
-        Err(_) => rule.extract().map(StepSize::Constant).map_err(|_| PyTypeError::new_err(wrong(rule))),
-    }
-}
-
-/// What a session with this problem sees.
-fn sight(problem: Option<&Py<Problem>>) -> Sight<'static> {
-    problem.map_or(Sight::Blind, |problem| Sight::Shared(Arc::clone(&problem.get().inner)))
-}
-
-/// How to keep the table: what fits the problem, or else by the name of the format.
-fn storage(table: &str, fitting: Option<Storage>, folder: Option<std::path::PathBuf>) -> PyResult<Storage> {
-    let storage = match (fitting, table) {
-        (Some(fitting), _) => fitting,
-        (None, "f64") => Format::F64.into(),
-        (None, "f32") => Format::F32.into(),
-        (None, "sparse") => Format::Sparse { l2: 0.0 }.into(),
-        (None, "scalars") => {
-            return Err(PyValueError::new_err("table=\"scalars\" needs the rows: give a regression as problem"));
-        }
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "the table is {table:?}: it must be \"f64\", \"f32\", \"sparse\" or \"scalars\""
-            )));
-        }
-    };
-    Ok(match folder {
-        Some(folder) => storage.in_folder(folder),
-        None => storage,
-    })
 }

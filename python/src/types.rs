@@ -81,6 +81,11 @@ typed! {
 }
 
 typed! {
+    /// A whole number, looked at where it has a name.
+    Whole(PyAny): u64::INPUT_TYPE
+}
+
+typed! {
     /// A tolerance, or "auto".
     ToleranceRule(PyAny): type_hint_union!(
         f64::INPUT_TYPE,
@@ -92,7 +97,7 @@ typed! {
     /// A pair of whole numbers, or the question that has it.
     TicketLike(PyAny): type_hint_union!(
         of!(named!("collections.abc", "Sequence"), named!("builtins", "int")),
-        <crate::session::Query as IntoPyObject<'static>>::OUTPUT_TYPE
+        <crate::query::Query as IntoPyObject<'static>>::OUTPUT_TYPE
     )
 }
 

@@ -173,7 +173,7 @@ def test_budgets_in_cost_and_in_numbers():
         ({"weights": [1.0, -2.0, 1.0]}, ValueError, "user 1 has the weight -2"),
         ({"weights": [1.0, np.nan, 1.0]}, ValueError, "user 1 has the weight NaN"),
         ({"cost_budget": -1.0}, ValueError, "budget in cost is -1"),
-        ({"numbers_budget": -1}, OverflowError, "negative"),
+        ({"numbers_budget": -1}, ValueError, "numbers_budget is -1: it must be a whole number from 0"),
     ],
 )
 def test_wrong_settings_are_refused(settings, kind, words):

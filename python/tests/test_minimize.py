@@ -55,7 +55,8 @@ def test_a_run_says_whether_it_has_converged():
     # A quadratic's gap is known: the mean of (x - b)² is x² and a constant, and twice the mean is its curvature.
     proven = sgq.minimize(USERS, [5.0], smoothness=2.0, pl_constant=2.0)
     assert proven.certified >= proven.x[0] ** 2
-    spent = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=3)
+    with pytest.warns(RuntimeWarning, match="NOT CONVERGED: .* is believed to remain; give a larger budget"):
+        spent = sgq.minimize(USERS, [5.0], smoothness=2.0, budget=3)
     assert not spent.success and spent.status == "budget"
     assert "of the gap at the start is believed to remain" in spent.message
     # A method that cannot tell has no tolerance, unless somebody asks for one.
@@ -72,6 +73,16 @@ def test_a_run_says_whether_it_has_converged():
     [
         ({"tol": 0}, ValueError, "the tolerance is 0: it must be positive"),
         ({"tol": float("nan")}, ValueError, "tolerance"),
+        ({"tol": -1e-4}, ValueError, "the tolerance is -0.0001: it must be positive"),
+        ({"tol": 2}, ValueError, "the tolerance is 2: it is a part of the gap at the start"),
+        ({"budget": -1}, ValueError, "budget is -1: it must be a whole number from 0"),
+        ({"budget": 2.5}, TypeError, "budget is 2.5: it must be a whole number"),
+        ({"seed": -1}, ValueError, "seed is -1"),
+        ({"open": "two"}, TypeError, "open is two"),
+        ({"job": 2}, TypeError, 'did you mean "jobs"'),
+        ({"certifed_gap": 2.0}, TypeError, 'did you mean "certified_gap"'),
+        ({"certified_gap": 1e-3}, ValueError, "a certified gap cannot stop this run: a proof needs each user's smoothness"),
+        ({"certified_gap": -1.0, "smoothness": 2.0, "pl_constant": 2.0}, ValueError, "the certified gap is -1"),
         ({"tol": "little"}, TypeError, 'a number, "auto" or None'),
         ({"buget": 20}, TypeError, 'there is no keyword buget for frugal; did you mean "budget"'),
         ({"smoothnes": 2.0}, TypeError, 'did you mean "smoothness"'),
@@ -82,6 +93,55 @@ def test_a_run_says_whether_it_has_converged():
 def test_wrong_settings_are_named(settings, kind, words):
     with pytest.raises(kind, match=words):
         sgq.minimize(USERS, [5.0], **settings)
+
+
+def test_a_proven_gap_ends_a_run():
+    known = {"smoothness": 2.0, "pl_constant": 2.0}
+    result = sgq.minimize(USERS, [5.0], certified_gap=1e-8, **known)
+    assert result.success and result.status == "certified" and result.message.startswith("converged: a gap of at most ")
+    assert result.x[0] ** 2 <= result.certified <= 1e-8 and result.session.uncertified is None
+    assert "constant" in sgq.minimize(USERS, [5.0], smoothness=2.0).session.uncertified
+
+
+@pytest.mark.parametrize("more", [{"tol": 1e-12}, {"certified_gap": 1e-12}])
+def test_a_run_that_has_converged_goes_on(more):
+    curved = [lambda x, b=b: 2.0 * (x - b) + 0.1 * x**3 for b in CENTERS]
+    first = sgq.minimize(curved, [5.0], smoothness=10.0, pl_constant=2.0, tol=1e-2)
+    paid = first.queries
+    assert first.success
+    first.session.extend(**more)
+    result = sgq.minimize(curved, session=first.session)
+    assert result.success and result.queries > paid and abs(result.x[0]) < 1e-5 < abs(first.x[0])
+    with pytest.raises(TypeError, match="give one of them"):
+        result.session.extend(tol=0.1, certified_gap=0.1)
+    with pytest.raises(ValueError, match="the tolerance is -1"):
+        result.session.extend(tol=-1.0)
+
+
+def test_a_result_above_its_start_is_warned_of():
+    problem = sgq.problems.quadratics([1, 1, 1, 1], CENTERS)
+    for users, start in ((problem, [0.01]), ([Clinic(center) for center in CENTERS], [0.01])):
+        with pytest.warns(RuntimeWarning, match="NOT CONVERGED: it ended above its start, at 5[.]0536 after 2[.]5001") as told:
+            result = sgq.minimize(users, start, "sgd", step_size=0.4, budget=1)
+        assert told[0].filename == __file__ and not result.success and result.message == str(told[0].message)
+
+
+@pytest.mark.parametrize("number", [float, np.float64, np.array])
+def test_one_parameter_needs_no_arrays(number):
+    plain = sgq.minimize(USERS, [5.0], smoothness=2.0)
+    users = [lambda x, b=b: ((x[0] - b) ** 2, number(2.0 * (x[0] - b))) for b in CENTERS]
+    assert sgq.minimize(users, [5.0], smoothness=2.0).x.tobytes() == plain.x.tobytes()
+    users = [lambda x, b=b: ((x[0] - b) ** 2, number(2.0 * (x[0] - b)), 2.0) for b in CENTERS]
+    result = sgq.minimize(users, [5.0])
+    assert result.success and abs(result.x[0]) < 1e-6 and result.queries <= 8
+    assert abs(sgq.minimize([lambda x, b=b: number(2.0 * (x[0] - b)) for b in CENTERS], [5.0]).x[0]) < 0.1
+
+
+def test_a_wrong_answer_names_its_user():
+    users = [lambda x, b=b: (0.0, 2.0 * (x - b), np.eye(2)) for b in CENTERS]
+    users[2] = lambda x: (0.0, x, np.array([[1.0, 2.0], [3.0, 4.0]]))
+    with pytest.raises(ValueError, match="the answer of user 2: the Hessian is not symmetric: 3 at row 1, column 0"):
+        sgq.minimize(users, [5.0, 1.0])
 
 
 def test_an_exception_passes_through_and_nothing_is_lost():
@@ -113,7 +173,8 @@ def test_a_callback_can_end_the_run():
 
 
 def test_divergence_is_no_success():
-    result = sgq.minimize(USERS, [5.0], "sgd", step_size=50.0, budget=1000)
+    with pytest.warns(RuntimeWarning, match="DIVERGED"):
+        result = sgq.minimize(USERS, [5.0], "sgd", step_size=50.0, budget=1000)
     assert not result.success and result.status == "diverged"
 
 

@@ -14,7 +14,12 @@ LINES = [line.split("\t") for line in FIXTURE.read_text(encoding="utf-8").splitl
 
 
 NEED_A_PROBLEM = {"power-of-choice", "oort", "ogq", "ciag", "nim", "stochastic-newton", "fednl", "fisher-scoring"}
-SETTINGS = {"x0": [5.0, -3.0], "smoothness": CURVATURES, "step_size": 0.05, "budget": 60, "seed": 7}
+NO_STEP_SIZE = {"frugal", "practical-sgq", "nim", "stochastic-newton", "fednl", "fisher-scoring"}
+
+
+def settings(method):
+    step_size = None if method in NO_STEP_SIZE else 0.05
+    return {"x0": [5.0, -3.0], "smoothness": CURVATURES, "step_size": step_size, "budget": 60, "seed": 7}
 
 
 def test_the_file_has_every_method():
@@ -28,7 +33,7 @@ def check(session, asked, users, point):
 
 @pytest.mark.parametrize(("method", "users", "point"), [line for line in LINES if line[0] not in NEED_A_PROBLEM])
 def test_the_same_users_and_the_same_bits_by_ask_and_tell(method, users, point):
-    session = sgq.Session(method, users=4, **SETTINGS)
+    session = sgq.Session(method, users=4, **settings(method))
     asked = ""
     for query in session:
         asked += str(query.user)
@@ -39,6 +44,6 @@ def test_the_same_users_and_the_same_bits_by_ask_and_tell(method, users, point):
 @pytest.mark.parametrize(("method", "users", "point"), LINES)
 def test_the_same_users_and_the_same_bits_on_a_problem(method, users, point):
     problem = sgq.problems.quadratics(np.repeat(CURVATURES[:, None] / 2, 2, axis=1), CENTERS)
-    session = sgq.Session(method, problem=problem, **SETTINGS)
+    session = sgq.Session(method, problem=problem, **settings(method))
     asked, _, _ = session.simulate(1000)
     check(session, "".join(map(str, asked)), users, point)

