@@ -1,5 +1,7 @@
 //! `sgq certify`: what theory guarantees, and what not.
 
+mod finished;
+
 use std::{error::Error, fmt::Write as _, path::PathBuf};
 
 use sgq::theory::{Certificate, Constant, Region, Theorem};
@@ -12,7 +14,10 @@ use sgq_bench::{
 
 use crate::{Outcome, run, terminal};
 
-/// Say what theory guarantees for each method of an experiment, and what not.
+/// Say what theory guarantees for each method of an experiment, and what not; or what is proven of a fit.
+///
+/// Of a fit, given as the folder or the model.json that `sgq fit` wrote: a gap that its coefficients are proven to be within, where
+/// that is possible, and beside it what is only believed.
 ///
 /// For every method: which of the paper's assumptions hold and on which region, the largest step that its theorem allows,
 /// whether the step size is inside, and the rate and floor that follow. Every constant says whether it is exact, a certified
@@ -20,15 +25,15 @@ use crate::{Outcome, run, terminal};
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  sgq certify experiments/paper-fig1.toml\n  sgq certify experiments/paper-fig1.toml \
-                  --region ball:5 --json\n\nRegions:\n  sublevel           everything no worse than the start, \
+                  --region ball:5 --json\n  sgq certify out/patients\n\nRegions:\n  sublevel           everything no worse than the start, \
                   f(x) ≤ f(x_0); the default\n  ball:5             within 5 of the minimiser; ball:5@1,2 of the point (1, 2)\
                   \n  box:-5..5          every coordinate from -5 to 5; box:-5,0..5,1 for each its own\n  trajectory         \
                   the points that the method's first trial comes through\n\nNothing is asked of any user, and nothing billed: \
                   it looks at the problem itself.\nWhat the words mean is in docs/theory.md."
 )]
 pub struct Args {
-    /// The experiment, a TOML file
-    #[arg(value_name = "FILE.toml")]
+    /// The experiment, a TOML file; or a fit, the folder or the model.json that it wrote
+    #[arg(value_name = "FILE.toml|FIT")]
     file: PathBuf,
     /// Where the constants are to hold
     #[arg(long, value_name = "REGION", default_value = "sublevel", value_parser = str::parse::<RegionSpec>)]
@@ -49,6 +54,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    if let Some(model) = finished::model_in(&args.file) {
+        return finished::run(&model, args.json, args.quiet);
+    }
     let experiment = run::read(&args.file, &[])?;
     if experiment.tuning.is_some() {
         return Err(

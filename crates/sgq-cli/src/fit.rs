@@ -25,6 +25,7 @@ use crate::{
     model::{Coefficient, FORMAT, Model},
     terminal,
 };
+pub use asking::in_parts;
 use asking::{Run, ask_users};
 use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat};
 use report::{Report, SettingsReport};
@@ -62,7 +63,7 @@ pub struct Args {
     /// Print what model.json holds instead of a table
     #[arg(long)]
     json: bool,
-    /// Print nothing but errors (and the result, with --json)
+    /// Print nothing but errors and warnings (and the result, with --json)
     #[arg(long, short)]
     quiet: bool,
 }
@@ -111,6 +112,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     settings = settings.open(args.method.open).answers(args.method.answers);
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
+    }
+    if let Some(gap) = args.method.certified_gap {
+        settings = settings.certified_gap(gap);
     }
     let tolerance = args.method.tolerance(&method);
     if let Some(part) = tolerance {
@@ -167,6 +171,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         answers: args.method.answers,
         weights: args.data.weights,
         tolerance,
+        certified_gap: args.method.certified_gap,
         target_gap: args.method.target_gap,
         p: match method.setting("p") {
             Some(Value::Number(p)) => Some(p),
@@ -194,6 +199,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         let queries = session.queries();
         terminal::complain(&format!("interrupted: what was reached after {queries} queries is in {}", out.display()));
         return Ok(Outcome::Interrupted);
+    }
+    if let Some(warning) = report.warning() {
+        terminal::complain(&format!("warning: {warning}"));
     }
     if run.diverged() {
         let out = out.display();

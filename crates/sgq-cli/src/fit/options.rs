@@ -90,10 +90,15 @@ pub struct MethodOptions {
     #[serde(skip_serializing_if = "is_gradient")]
     pub answers: Detail,
     /// Stop once so small a part of the gap at the start is believed to remain, by the method's own estimate; or off
-    /// [default: 0.0001, where the method can tell and there is no --target-gap]
+    /// [default: 0.0001, where the method can tell and there is no --target-gap or --certified-gap]
     #[arg(long, value_name = "PART")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tol: Option<Tolerance>,
+    /// Stop once the gap is proven to be at most this, in the objective's own units and not as a part; needs a penalty, or another
+    /// loss that is strongly convex
+    #[arg(long, value_name = "GAP", value_parser = parse_positive)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certified_gap: Option<f64>,
     /// Stop once the gap is this part of the gap at the start, such as 0.01 (diagnostic: a real run cannot see it)
     #[arg(long, value_name = "PART", value_parser = parse_positive)]
     pub target_gap: Option<f64>,
@@ -132,9 +137,6 @@ impl FromStr for Tolerance {
         if text == "off" { Ok(Self::Off) } else { part() }
     }
 }
-
-/// Where nobody gives a tolerance.
-const DEFAULT_TOLERANCE: f64 = 1e-4;
 
 /// A setting of a method, and what it is to be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -266,7 +268,8 @@ impl MethodOptions {
             Some(Tolerance::Part(part)) => Some(part),
             Some(Tolerance::Off) => None,
             // Whoever gives a gap to stop at has said when to stop.
-            None => (method.can_tell_remaining() && self.target_gap.is_none()).then_some(DEFAULT_TOLERANCE),
+            None if self.target_gap.is_some() || self.certified_gap.is_some() => None,
+            None => method.default_tolerance(),
         }
     }
 

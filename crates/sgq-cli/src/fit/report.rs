@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use serde::Serialize;
-use sgq::{Detail, Method, Remaining, Session, StopReason};
+use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{Card, Counts};
 
@@ -37,6 +37,8 @@ pub struct Report<'a> {
     remaining: Option<Remaining>,
     /// What is proven to remain at most.
     certified: Option<f64>,
+    /// Why nothing is proven; null where something is.
+    uncertified: Option<String>,
     queries: Queries,
     surrogate_gradient_norm: Option<f64>,
     diagnostic: Diagnostic,
@@ -62,6 +64,8 @@ pub struct SettingsReport {
     pub weights: UserWeights,
     /// The part of the gap at the start at which to stop, by the method's own estimate.
     pub tolerance: Option<f64>,
+    /// The gap at which to stop, once it is proven.
+    pub certified_gap: Option<f64>,
     pub target_gap: Option<f64>,
     pub p: Option<f64>,
     /// Settings of the method that were changed.
@@ -147,15 +151,21 @@ impl<'a> Report<'a> {
             method: method.name().to_owned(),
             sees_more: session.sees_more(),
             stop: run.end.to_string(),
-            converged: match (run.end, session.remaining(), settings.tolerance) {
-                (End::Stopped(StopReason::Converged { .. }), ..) => Some(true),
-                (_, Some(remaining), Some(tolerance)) if !run.diverged() => Some(remaining.is_within(tolerance)),
-                (_, None, Some(_)) => Some(false),
-                _ => None,
+            converged: match run.end {
+                End::Stopped(stop) if stop.is_converged() => Some(true),
+                // What it believes after Ctrl-C counts as well.
+                _ => settings
+                    .tolerance
+                    .map(|part| !run.diverged() && session.remaining().is_some_and(|it| it.is_within(part)))
+                    .or(settings.certified_gap.map(|_| false)),
             },
             diverged: run.diverged(),
             remaining: session.remaining().filter(|_| !run.diverged()),
             certified: session.certified().filter(|_| !run.diverged()),
+            uncertified: match session.certificate() {
+                _ if run.diverged() => Some("the run diverged".to_owned()),
+                certificate => certificate.err().map(|why| why.to_string()),
+            },
             settings,
             queries: Queries {
                 billed: meter.billed(),
@@ -244,34 +254,48 @@ impl<'a> Report<'a> {
 
     /// Whether the coefficients are those of the data, and what to do if not.
     fn verdict(&self) -> String {
-        let left = if self.diagnostic.gap_at_start > 0.0 { self.diagnostic.relative_gap } else { 0.0 };
-        let percent = short(100.0 * left);
         if self.diverged {
             return "DIVERGED: the coefficients mean nothing".to_owned();
         }
-        if left > 1.0 {
-            return "NOT CONVERGED: it ended above its start; go on with a larger --budget, or take another --method"
-                .to_owned();
+        if let Some(warning) = self.warning() {
+            return warning;
         }
         match self.converged {
-            Some(true) if left > LOUD => {
-                format!(
-                    "NOT CONVERGED: {percent}% of the gap at the start is left, more than was believed; give a smaller --tol"
-                )
-            }
             Some(true) => "converged".to_owned(),
-            _ if left > LOUD => {
-                format!("NOT CONVERGED: {percent}% of the gap at the start is left; give a larger --budget")
-            }
-            _ if self.settings.target_gap.is_some_and(|target| left <= target) => {
+            _ if self.settings.target_gap.is_some_and(|target| self.left() <= target) => {
                 "the target gap is reached".to_owned()
             }
             Some(false) if self.remaining.is_some_and(|remaining| remaining.doubts_units) => {
                 "not converged: columns may be of very different scales; leave out --no-standardise, or give --set units=true".to_owned()
             }
-            Some(false) => "not converged: give a larger --budget, or a larger --tol if that is enough".to_owned(),
+            Some(false) => {
+                let option = if self.settings.tolerance.is_some() { "--tol" } else { "--certified-gap" };
+                format!("not converged: give a larger --budget, or a larger {option} if that is enough")
+            }
             None => "not known without a tolerance: see the gap, which a real run does not know".to_owned(),
         }
+    }
+
+    /// What nobody should overlook: that coefficients are far from those of the data, and what to do.
+    pub fn warning(&self) -> Option<String> {
+        let percent = short(100.0 * self.left());
+        if self.diverged || self.left() <= LOUD {
+            return None;
+        }
+        Some(if self.left() > 1.0 {
+            "NOT CONVERGED: it ended above its start; go on with a larger --budget, or take another --method".to_owned()
+        } else if self.converged == Some(true) {
+            format!(
+                "NOT CONVERGED: {percent}% of the gap at the start is left, more than was believed; give a smaller --tol"
+            )
+        } else {
+            format!("NOT CONVERGED: {percent}% of the gap at the start is left; give a larger --budget")
+        })
+    }
+
+    /// The part of the gap at the start that is left in truth.
+    fn left(&self) -> f64 {
+        if self.diagnostic.gap_at_start > 0.0 { self.diagnostic.relative_gap } else { 0.0 }
     }
 
     fn write_coefficients(&self, text: &mut String) {

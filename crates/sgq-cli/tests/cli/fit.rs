@@ -579,6 +579,81 @@ fn a_fit_knows_whether_it_has_converged() {
     }
 }
 
+#[test]
+fn a_fit_far_from_the_optimum_is_warned_of() {
+    let place = place();
+    for more in [&[][..], &["--quiet"], &["--json"]] {
+        let told = |budget| {
+            let output = sgq(place.path(), &[&LOGISTIC[..], &["--force", "--budget", budget], more].concat());
+            assert!(output.status.success());
+            text(&output.stderr)
+        };
+        let warning = told("1");
+        assert!(warning.starts_with("warning: NOT CONVERGED: ") && warning.lines().count() == 1, "{more:?}: {warning}");
+        assert_eq!(told("500"), "", "{more:?}");
+    }
+}
+
+#[test]
+fn a_proven_gap_ends_a_fit() {
+    let place = place();
+    let model = fit(place.path(), &["--certified-gap", "0.001"]);
+    let proven = model["certified"].as_f64().unwrap();
+    assert!(proven <= 1e-3 && model["diagnostic"]["gap"].as_f64().unwrap() <= proven);
+    assert!(model["stop"].as_str().unwrap().starts_with("converged: a gap of at most "), "{}", model["stop"]);
+    assert!(model["converged"] == true && model["settings"]["tolerance"].is_null() && model["uncertified"].is_null());
+    // A smaller one goes the same way, and further.
+    let further = fit(place.path(), &["--certified-gap", "0.0001"]);
+    assert!(further["queries"]["billed"].as_u64() > model["queries"]["billed"].as_u64());
+    let short = fit(place.path(), &["--certified-gap", "1e-9", "--budget", "20"]);
+    assert_eq!(short["converged"], false);
+    for (more, words) in [
+        (&["--certified-gap", "0"][..], "expected a positive number"),
+        (&["--certified-gap", "1", "--l2", "0"], "a proof needs the constant μ of strong convexity"),
+        (&["--certified-gap", "1", "--method", "sgd"], "the method does not keep everybody's answer"),
+    ] {
+        let told = refuses(place.path(), &[&LOGISTIC[..], &["--force"], more].concat());
+        assert!(told.contains(words), "{more:?}: {told}");
+    }
+}
+
+/// What `sgq certify` says of a fit that is done.
+#[test]
+fn a_fit_is_certified() {
+    let place = place();
+    let certified = |more: &[&str]| succeeds(place.path(), &[&["certify"], more].concat());
+    let model = fit(place.path(), &[]);
+    for path in ["o", "o/model.json"] {
+        let shown = certified(&[path]);
+        for words in ["proven    a gap of ", "G²/2μ, with the constant μ = 0.01", "believed  a gap of ", "measured  "]
+        {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        assert!(shown.contains("verdict   proven: the gap is at most "), "{shown}");
+        assert!(shown.trim_end().ends_with("; it is believed to have converged"), "{shown}");
+    }
+    let json: Value = serde_json::from_str(&certified(&["o", "--json"])).unwrap();
+    assert_eq!((&json["proven"]["gap"], &json["believed"]), (&model["certified"], &model["remaining"]));
+    let [gap, bound, mu] = ["gap", "gradient_bound", "pl_constant"].map(|name| json["proven"][name].as_f64().unwrap());
+    assert!((bound * bound / (2.0 * mu) / gap - 1.0).abs() < 1e-12);
+    fit(place.path(), &["--certified-gap", "0.001"]);
+    assert!(certified(&["o", "-q"]).ends_with(", as was asked for\n"));
+    for (more, why) in [
+        (&["--l2", "0"][..], "a proof needs the constant μ"),
+        (&["--budget", "2"], "not everybody was asked yet"),
+        (&["--method", "sgd", "--budget", "20"], "the method does not keep everybody's answer"),
+    ] {
+        fit(place.path(), more);
+        let shown = certified(&["o"]);
+        assert!(shown.contains(&format!("proven    nothing: {why}")), "{more:?}: {shown}");
+        assert!(shown.contains("verdict   nothing is proven; "), "{more:?}: {shown}");
+    }
+    fs::create_dir(place.path().join("empty")).unwrap();
+    fs::write(place.path().join("other.json"), "{}").unwrap();
+    assert!(refuses(place.path(), &["certify", "empty"]).contains("cannot read the model"));
+    assert!(refuses(place.path(), &["certify", "other.json"]).contains("is not a model of sgq fit"));
+}
+
 /// A fit with equal weights, one question at a time and gradients alone is the fit without these options.
 #[test]
 fn the_defaults_of_new_options_change_nothing() {

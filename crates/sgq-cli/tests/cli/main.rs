@@ -33,7 +33,8 @@ fn succeeds(folder: &Path, arguments: &[&str]) -> String {
     let output = sgq(folder, arguments);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "sgq {arguments:?}: {stdout}{stderr}");
-    assert_eq!(stderr, "", "nothing on stderr, where nobody watches");
+    let is_warning = |line: &str| line.starts_with("warning: NOT CONVERGED: ");
+    assert!(stderr.lines().all(is_warning), "nothing else on stderr, where nobody watches: {stderr}");
     stdout
 }
 
