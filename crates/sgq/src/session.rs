@@ -23,8 +23,8 @@ use crate::{
 };
 
 pub use earlier::{EarlierError, PaidAnswer, Refused};
-use ending::Certifying;
 pub use ending::Uncertified;
+use ending::{Certifying, GradientSizes};
 use failure::FailureLog;
 pub use failure::{Failure, Failures};
 pub use members::MemberError;
@@ -181,6 +181,7 @@ struct State {
     answers: Detail,
     weights: Weights,
     certifying: Certifying,
+    gradient_sizes: GradientSizes,
     /// The sweep under way.
     sweep: Option<Sweep>,
     /// Who is to be asked at the current point next, after an answer at another one.

@@ -181,6 +181,9 @@ impl Session<'_> {
             return;
         }
         self.state.certifying.see(answer);
+        if self.parts.belief().can_tell_remaining() {
+            self.state.gradient_sizes.see(answer);
+        }
         if let Some(weight) = answer.weight {
             self.state.weights.learn(user, self.state.users(), weight);
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Session, StopReason};
-use crate::{Answer, Need, Remaining, Settings, SettingsError, Smoothness};
+use crate::{Answer, Need, Remaining, Settings, SettingsError, Smoothness, kernel};
 
 /// What a proof of how much remains rests on, beside the users' smoothness.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,27 @@ impl Certifying {
         self.is_exact &= !has_noise && answer.weight.is_none();
     }
 }
+
+/// How large users' gradients are: the mean norm over all answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct GradientSizes {
+    sum: f64,
+    answers: u64,
+}
+
+impl GradientSizes {
+    pub fn see(&mut self, answer: &Answer<'_>) {
+        self.sum += kernel::norm(answer.gradient);
+        self.answers += 1;
+    }
+
+    fn mean(self) -> f64 {
+        self.sum / self.answers.max(1) as f64
+    }
+}
+
+/// A mean gradient of at most this part of users' own is zero but for rounding.
+const ROUNDING: f64 = 1e-13;
 
 /// Why nothing is [proven](Session::certificate) of what remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -219,6 +240,22 @@ impl Session<'_> {
         }
     }
 
+    /// Whether answers cannot tell the point from the optimum: `‖∇f(x)‖ ≤ G`, as for [`certified`](Session::certified), where `G` is
+    /// no more than the rounding of what it is the mean of. A run that starts at the optimum has no gap to compare with.
+    fn is_zero_but_for_rounding(&self) -> bool {
+        let (state, belief) = (&self.state, self.parts.belief());
+        let limit = ROUNDING * state.gradient_sizes.mean();
+        if belief.surrogate_gradient().is_none_or(|gradient| kernel::norm(gradient) > limit) {
+            return false;
+        }
+        let bound = match &state.smoothness {
+            Some(smoothness) => belief.gradient_bound(&state.point, smoothness.each()),
+            // However users bend, where all answers were taken here.
+            None => belief.gradient_bound(&state.point, &vec![f64::MAX; state.users()]),
+        };
+        bound.is_some_and(|bound| bound <= limit)
+    }
+
     /// The gap, which can be costly to compute, is only looked at where the point has moved.
     pub(super) fn reason_to_stop(&self, moved: bool) -> Option<StopReason> {
         let state = &self.state;
@@ -227,6 +264,7 @@ impl Session<'_> {
             self.numbers_wanted(),
             || if moved { self.sight.gap(&state.point) } else { None },
             || self.certified(),
+            || self.is_zero_but_for_rounding(),
             self.parts.belief(),
         )
     }

@@ -3,7 +3,7 @@
 use std::{any::Any, collections::BTreeSet};
 
 use super::{
-    Certifying, Session, Sight, State, StopRules, Uncertified, Weights,
+    Certifying, GradientSizes, Session, Sight, State, StopRules, Uncertified, Weights,
     failure::FailureLog,
     questions::{Absence, Progress, Questions, Sweep},
 };
@@ -118,6 +118,7 @@ impl<'s> Session<'s> {
             at_once: settings.open,
             answers: settings.answers,
             certifying,
+            gradient_sizes: GradientSizes::default(),
             weights,
             sweep: begins_with_sweep.then(|| Sweep::from(0)),
             follow_up: None,

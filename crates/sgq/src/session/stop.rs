@@ -182,6 +182,7 @@ impl StopRules {
         numbers_each: u64,
         gap: impl FnOnce() -> Option<f64>,
         certified: impl FnOnce() -> Option<f64>,
+        is_zero_but_for_rounding: impl FnOnce() -> bool,
         belief: &dyn Belief,
     ) -> Option<StopReason> {
         if let Some(target) = self.certified_gap
@@ -195,6 +196,9 @@ impl StopRules {
             && remaining.is_within(tolerance)
         {
             return Some(StopReason::Converged { part: remaining.part() });
+        }
+        if self.tolerance.is_some() && is_zero_but_for_rounding() {
+            return Some(StopReason::Converged { part: 0.0 });
         }
         if let Some(target) = self.target_gap
             && let Some(gap) = gap()

@@ -558,3 +558,23 @@ fn going_on_takes_a_tolerance_or_a_proof_in_the_others_place() {
     assert!(matches!(saga.extend_to_tolerance(0.1), Err(SettingsError::Unmet { need: Need::Remaining, .. })));
     assert_eq!(saga.extend_to_certified_gap(0.1), Err(SettingsError::Uncertified(Uncertified::NoSmoothness)));
 }
+
+/// A gap of nothing has no parts.
+#[test]
+fn a_run_from_the_optimum_stops_by_itself() {
+    for case in cases(6, &[None, Some(Loss::Squares), Some(Loss::Logistic)]) {
+        let optimum = case.problem.optimum().unwrap().point.clone();
+        let users = case.problem.users() as u64;
+        let settings = Settings::for_problem(optimum, &*case.problem).tolerance(1e-4).budget(40 * users);
+        let mut session = open(settings);
+        while advance(&mut session, &*case.problem).is_some() {}
+        let (stop, gap) = (session.stop_reason(), case.problem.gap(session.point()).unwrap());
+        assert!(stop.is_some_and(StopReason::is_converged), "{}: {stop:?} at {gap:e}", case.name);
+        assert!(gap <= 1e-9 * case.problem.gap(&case.start).unwrap(), "{}: {gap:e}", case.name);
+    }
+    // Without L_i, where everybody is content.
+    let problem = Quadratic::diagonal(&vec![vec![1.0, 3.0]; 5], &vec![vec![1.0, -2.0]; 5]).unwrap();
+    let mut session = open(Settings::new(vec![1.0, -2.0], 5).tolerance(1e-4).budget(100));
+    while advance(&mut session, &problem).is_some() {}
+    assert_eq!((session.stop_reason(), session.queries()), (Some(StopReason::Converged { part: 0.0 }), 5));
+}
