@@ -65,6 +65,7 @@ impl fmt::Display for StopReason {
             Self::Converged { part } => {
                 write!(f, "converged: {part:.1e} of the gap at the start is believed to remain")
             }
+            Self::Certified { gap: 0.0 } => f.write_str("converged: the gap is proven to be zero but for rounding"),
             Self::Certified { gap } => write!(f, "converged: a gap of at most {gap:.1e} is proven to remain"),
             Self::SurrogateGradient { norm } => {
                 write!(f, "the surrogate gradient is small ({norm:.3e})")
