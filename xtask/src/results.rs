@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod figures;
 mod files;
+mod held_out;
 mod hessians;
 mod pages;
 mod random;
@@ -21,7 +22,7 @@ use std::{
 };
 
 use data::Results;
-use files::{FURTHER, Files, Further, Kept, read, write};
+use files::{FURTHER, Files, Further, Kept, read, read_index, write};
 use pages::Source;
 
 /// The pages with marked places.
@@ -36,6 +37,8 @@ const PAGES: &[&str] = &[
 ];
 const KEPT: &str = "docs/results";
 const FIGURES: &str = "docs/figures";
+/// What the sets are, from `scripts/datasets.py`.
+const INDEX: &str = "data/index.json";
 /// What a run must have all of.
 const BENCHMARK: &str = "experiments/grouped.toml";
 
@@ -161,11 +164,11 @@ impl Site<'_> {
         let mut kept = self.kept()?;
         let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(run) = run {
-            kept.benchmark = Some(Files::of_run(run, &self.root.join("data/index.json"), kept.benchmark)?);
+            kept.benchmark = Some(Files::of_run(run, &self.root.join(INDEX), kept.benchmark)?);
             self.take_drawings(run, DRAWINGS, &mut writes)?;
         }
         for (it, folder) in further {
-            kept.further.insert(it.name, it.of_run(folder)?);
+            self.take_in(it, folder, &mut kept)?;
             self.take_drawings(folder, it.drawings, &mut writes)?;
         }
         for (name, folder) in random {
@@ -191,6 +194,20 @@ impl Site<'_> {
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         writes.iter().try_for_each(|(path, bytes)| write(path, bytes))
+    }
+
+    /// Takes in a further run: all of it, or the part that it is.
+    fn take_in(&self, it: &'static Further, folder: &Path, kept: &mut Kept) -> Result<(), String> {
+        let mut files = it.of_run(folder)?;
+        let results = it.results(&files, None)?;
+        if it.in_parts && self.refuse_part(it.experiment, &results).is_err() {
+            files = kept.further.get(it.name).map_or(Ok(files.clone()), |kept| it.with_part(kept, &files))?;
+        }
+        kept.further.insert(it.name, files);
+        if let Some(benchmark) = kept.benchmark.as_mut().filter(|_| it.in_parts) {
+            benchmark.sets = read_index(&self.root.join(INDEX))?;
+        }
+        Ok(())
     }
 
     fn take_drawings(
@@ -279,6 +296,7 @@ impl Published {
         }
         let mut figures = benchmark.as_ref().map(figures::figures).unwrap_or_default();
         figures.extend(further.get(ablation::NAME).iter().flat_map(|run| ablation::figures(run)));
+        figures.extend(further.get(held_out::NAME).iter().flat_map(|run| held_out::figures(run)));
         figures.extend(further.iter().flat_map(|(name, run)| hessians::figures(name, run)));
         Ok(Self { benchmark, further, figures })
     }

@@ -4,7 +4,7 @@ use super::{
     ablation,
     compare::{Mean, ORACLES, SHUFFLED, UNSEEN},
     data::{Cell, FRUGAL, LEARNED, Method, Results, Tuning},
-    hessians,
+    held_out, hessians,
     text::{count, median, number, or_dash, percent, table},
 };
 
@@ -35,6 +35,11 @@ const BLOCKS: &[(&str, Block)] = &[
     ("hessians-limit", hessians::over_limit),
     ("hessians-out", hessians::out),
     ("hessians-all", |run| Ok(all(run, Tuning::Tuned))),
+    ("held-out", held_out::means),
+    ("held-out-sets", sets),
+    ("held-out-queries", held_out::queries),
+    ("held-out-ratios-tuned", |run| Ok(ratios(run, Tuning::Tuned))),
+    ("held-out-ratios-untuned", |run| Ok(ratios(run, Tuning::Untuned))),
     ("sites", hessians::sites),
     ("open", hessians::out),
     ("open-methods", hessians::out_by_method),
@@ -135,7 +140,7 @@ fn main_table(results: &Results, name: &str) -> Result<String, String> {
     Ok(by_target(results, "data set", &rows))
 }
 
-fn is_fewer(own: Option<u64>, best: Option<(u64, &Method)>) -> bool {
+pub fn is_fewer(own: Option<u64>, best: Option<(u64, &Method)>) -> bool {
     own.is_some_and(|own| best.is_none_or(|(queries, _)| own < queries))
 }
 

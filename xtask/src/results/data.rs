@@ -158,10 +158,23 @@ impl Results {
     /// Reads the files, and refuses a run that is not whole.
     pub fn read(files: &Files) -> Result<Self, String> {
         let mut results = Self::of_summary("summary.csv", &files.summary)?;
-        let efforts: Vec<Effort> = rows("tuning.csv", &files.tuning)?;
-        for method in &mut results.methods {
+        results.add_efforts(&files.tuning)?;
+        results.add_limits(&files.limit)?;
+        results.add_sets(&files.sets)?;
+        if let Some(set) = results.sets.iter().find(|set| !results.about.contains_key(*set)) {
+            return Err(format!("sets.json says nothing of {set}"));
+        }
+        let random = files.random.iter().map(|(name, text)| Ok((name.clone(), Random::read(name, text)?)));
+        results.random = random.collect::<Result<_, String>>()?;
+        Ok(results)
+    }
+
+    /// Adds what finding settings took, and what methods are told.
+    pub fn add_efforts(&mut self, text: &str) -> Result<(), String> {
+        let efforts: Vec<Effort> = rows("tuning.csv", text)?;
+        for method in &mut self.methods {
             let name = &method.name;
-            let mut about = results.sets.iter().map(|set| {
+            let mut about = self.sets.iter().map(|set| {
                 let found = efforts.iter().find(|effort| effort.method == *name && effort.problem == *set);
                 found.ok_or_else(|| format!("tuning.csv: no row for {name} on {set}"))
             });
@@ -175,32 +188,17 @@ impl Results {
             (method.told_tuned, method.told_untuned) = (first.told_tuned.clone(), first.told_untuned.clone());
             method.pays = first.sees_more.is_empty();
         }
-        results.efforts = efforts;
-        results.add_limits(&files.limit)?;
-        results.add_sets(&files.sets)?;
-        if let Some(set) = results.sets.iter().find(|set| !results.about.contains_key(*set)) {
-            return Err(format!("sets.json says nothing of {set}"));
-        }
-        let random = files.random.iter().map(|(name, text)| Ok((name.clone(), Random::read(name, text)?)));
-        results.random = random.collect::<Result<_, String>>()?;
-        Ok(results)
+        self.efforts = efforts;
+        Ok(())
     }
 
-    /// Reads a run without what methods are told, with its limit and what is known of the sets where these are there.
-    pub fn of_further(file: &str, summary: &str, limit: Option<&str>, sets: Option<&str>) -> Result<Self, String> {
-        let mut results = Self::of_summary(file, summary)?;
-        limit.map(|limit| results.add_limits(limit)).transpose()?;
-        sets.map(|sets| results.add_sets(sets)).transpose()?;
-        Ok(results)
-    }
-
-    fn add_limits(&mut self, text: &str) -> Result<(), String> {
+    pub fn add_limits(&mut self, text: &str) -> Result<(), String> {
         let limits = rows::<LimitRow>("limit.csv", text)?;
         self.limits = limits.into_iter().map(|row| ((row.problem, row.target), row.queries)).collect();
         Ok(())
     }
 
-    fn add_sets(&mut self, text: &str) -> Result<(), String> {
+    pub fn add_sets(&mut self, text: &str) -> Result<(), String> {
         self.about = serde_json::from_str(text).map_err(|error| format!("sets.json: {error}"))?;
         Ok(())
     }

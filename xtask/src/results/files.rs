@@ -1,12 +1,12 @@
 //! The files that published figures are made of: taken from a run's folder, kept in docs/results.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
 
-use super::{data::Results, random};
+use super::{data::Results, held_out, random};
 
 /// What is kept; nothing of a run that was not taken in yet.
 pub struct Kept {
@@ -38,9 +38,7 @@ impl Kept {
             return Ok(None);
         };
         let sets = self.benchmark.as_ref().map(|benchmark| &*benchmark.sets);
-        let mut texts = files.iter().map(|text| &**text);
-        let summary = texts.next().unwrap_or_default();
-        Results::of_further(&format!("{}.csv", it.name), summary, texts.next(), sets).map(Some)
+        it.results(files, sets).map(Some)
     }
 }
 
@@ -54,23 +52,33 @@ pub struct Further {
     files: &'static [(&'static str, &'static str)],
     /// Its figures, and what they are called in docs/figures.
     pub drawings: &'static [(&'static str, &'static str)],
+    /// Whether a run of only some of its methods or problems is taken in too, and the others stay as they were kept.
+    pub in_parts: bool,
 }
 
 pub const FURTHER: &[Further] = &[
-    Further { name: "ablation", experiment: "experiments/ablation.toml", files: &[("summary.csv", "")], drawings: &[] },
+    summary_only("ablation", "experiments/ablation.toml"),
     Further {
-        name: "hessians",
-        experiment: "experiments/hessians.toml",
         files: &[("summary.csv", ""), ("limit.csv", "-limit")],
         drawings: &[
             ("curves-contraception.svg", "hessians-contraception.svg"),
             ("curves-guprenat.svg", "hessians-guprenat.svg"),
             ("curves-benefits.svg", "hessians-benefits.svg"),
         ],
+        ..summary_only("hessians", "experiments/hessians.toml")
     },
-    Further { name: "sites", experiment: "experiments/sites.toml", files: &[("summary.csv", "")], drawings: &[] },
-    Further { name: "open", experiment: "experiments/open.toml", files: &[("summary.csv", "")], drawings: &[] },
+    Further {
+        files: &[("summary.csv", ""), ("tuning.csv", "-tuning")],
+        in_parts: true,
+        ..summary_only(held_out::NAME, "experiments/held-out.toml")
+    },
+    summary_only("sites", "experiments/sites.toml"),
+    summary_only("open", "experiments/open.toml"),
 ];
+
+const fn summary_only(name: &'static str, experiment: &'static str) -> Further {
+    Further { name, experiment, files: &[("summary.csv", "")], drawings: &[], in_parts: false }
+}
 
 impl Further {
     fn kept_names(&self) -> impl Iterator<Item = String> {
@@ -79,6 +87,30 @@ impl Further {
 
     pub fn of_run(&self, run: &Path) -> Result<Vec<String>, String> {
         self.files.iter().map(|(file, _)| read(&run.join(file))).collect()
+    }
+
+    /// What its files say, with what is known of the sets.
+    pub fn results(&self, texts: &[String], sets: Option<&str>) -> Result<Results, String> {
+        let text = |wanted: &str| {
+            let mut files = self.files.iter().zip(texts);
+            files.find(|((file, _), _)| *file == wanted).map(|(_, text)| &**text)
+        };
+        let summary = text("summary.csv").unwrap_or_default();
+        let mut results = Results::of_summary(&format!("{}.csv", self.name), summary)?;
+        text("limit.csv").map(|limit| results.add_limits(limit)).transpose()?;
+        text("tuning.csv").map(|tuning| results.add_efforts(tuning)).transpose()?;
+        sets.map(|sets| results.add_sets(sets)).transpose()?;
+        Ok(results)
+    }
+
+    /// What is kept, with a run's rows instead of those of the same problem and method.
+    pub fn with_part(&self, kept: &[String], run: &[String]) -> Result<Vec<String>, String> {
+        let tables = self.files.iter().zip(kept.iter().zip(run));
+        tables
+            .map(|((file, _), (kept, run))| {
+                with_rows(kept, run).map_err(|error| format!("{}, {file}: {error}", self.name))
+            })
+            .collect()
     }
 }
 
@@ -119,7 +151,7 @@ impl Files {
             summary: text("summary.csv")?,
             tuning: text("tuning.csv")?,
             limit: text("limit.csv")?,
-            sets: read(index).map_err(|error| format!("{error}: python3 scripts/datasets.py makes it"))?,
+            sets: read_index(index)?,
             random: kept.map(|kept| kept.random).unwrap_or_default(),
         })
     }
@@ -139,8 +171,38 @@ impl Files {
     }
 }
 
+/// A table with the rows of another in the place of its own for the same problem and method, its first two columns.
+fn with_rows(table: &str, other: &str) -> Result<String, String> {
+    let of = |text: &str| {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        reader.records().collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
+    };
+    let key = |row: &csv::StringRecord| (row.get(0).map(str::to_owned), row.get(1).map(str::to_owned));
+    let (rows, others) = (of(table)?, of(other)?);
+    if rows.first() != others.first() {
+        return Err("other columns than those that are kept: take in a run of all of it".into());
+    }
+    let mut fresh: BTreeMap<_, Vec<&csv::StringRecord>> = BTreeMap::new();
+    others.iter().for_each(|row| fresh.entry(key(row)).or_default().push(row));
+    let replaced: BTreeSet<_> = fresh.keys().cloned().collect();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in &rows {
+        let new = fresh.remove(&key(row)).unwrap_or_default();
+        let old = [row].into_iter().filter(|row| !replaced.contains(&key(row)));
+        new.into_iter().chain(old).try_for_each(|row| writer.write_record(row)).map_err(|error| error.to_string())?;
+    }
+    let left = fresh.into_values().flatten();
+    left.into_iter().try_for_each(|row| writer.write_record(row)).map_err(|error| error.to_string())?;
+    let bytes = writer.into_inner().map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
 pub fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+pub fn read_index(path: &Path) -> Result<String, String> {
+    read(path).map_err(|error| format!("{error}: python3 scripts/datasets.py makes it"))
 }
 
 /// Replaces a file whole or not at all.

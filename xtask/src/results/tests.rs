@@ -630,7 +630,8 @@ fn marked_places_are_written_anew() {
 fn wrong_places_are_named_by_page_and_line() {
     let known = "there are sets, readme, frugal, frugal-learned, learned, intervals, limit, share, ratios-tuned, \
                  ratios-hindsight, ratios-untuned, all-tuned, tuning, ablation, ablation-untuned, ablation-all, hessians, hessians-numbers, \
-                 hessians-fisher, hessians-limit, hessians-out, hessians-all, sites, open, open-methods, random, random.NAME";
+                 hessians-fisher, hessians-limit, hessians-out, hessians-all, held-out, held-out-sets, held-out-queries, \
+                 held-out-ratios-tuned, held-out-ratios-untuned, sites, open, open-methods, random, random.NAME";
     for (text, message) in [
         ("a\n<!-- results: none -->\n<!-- /results -->", &*format!("2: there is no block \"none\": {known}")),
         ("<!-- results: share -->\n", "1: the block \"share\" has no <!-- /results --> before the next block"),
