@@ -125,9 +125,9 @@ impl From<&dense::Known> for Spread {
 
 impl Plan {
     fn new(users: usize, dim: usize, scale: f64) -> Self {
-        match Curvature::of(dim) {
-            Curvature::Matrix { .. } => Self::Dense(Box::new(Dense::new(dim, scale))),
-            Curvature::LowRank { .. } => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
+        match dim <= FRUGAL.dense_at_once {
+            true => Self::Dense(Box::new(Dense::new(dim, scale))),
+            false => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
         }
     }
 

@@ -74,6 +74,19 @@ impl Known {
     }
 }
 
+impl Fit {
+    /// One more direction, by itself, that bends so much.
+    fn grow(&mut self, bend: f64) {
+        let Metric { to, from, from_twice } = &mut self.metric;
+        for matrix in [to, from, from_twice, &mut self.basis].into_iter().chain(&mut self.directions) {
+            matrix.grow();
+            let new = matrix.dim() - 1;
+            matrix.set(new, new, 1.0);
+        }
+        self.bends.push(bend);
+    }
+}
+
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
         Self::with(dim, expected_curvature(dim, scale), FRUGAL.varies)
@@ -102,7 +115,11 @@ impl Dense {
         self.curvature.grow();
         let new = self.curvature.dim() - 1;
         self.curvature.set(new, new, self.typical);
-        self.fit = None;
+        match &mut self.fit {
+            // It is believed to bend as others do, until the next fit.
+            Some(fit) if new >= FRUGAL.fitted_at_once => fit.grow(self.typical),
+            fit => *fit = None,
+        }
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
@@ -151,9 +168,11 @@ impl Dense {
         self.known = None;
         let centred = self.sums.centred();
         // With many parameters a fit takes long, and one answer changes little.
-        let every = 1 + self.sums.start.len() / FRUGAL.dim_per_fit;
+        let dim = self.sums.start.len();
+        let every = 1 + dim / FRUGAL.dim_per_fit;
+        let is_early = view.answers.count() <= 2 * every && dim <= FRUGAL.fitted_at_once;
         self.since += 1;
-        if self.fit.is_none() || self.since >= every || view.answers.count() <= 2 * every {
+        if self.fit.is_none() || self.since >= every || is_early {
             self.fit = Some(self.fit(&centred, view)?);
             self.since = 0;
         }
