@@ -246,7 +246,17 @@ pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
 /// `product += left · right`, all square with rows of that length. Every entry adds up its terms in order, so that it has the bits of
 /// the plain loops; a few rows and columns at a time stay in registers.
 pub(crate) fn add_product(product: &mut [f64], left: &[f64], right: &[f64], dim: usize) {
-    Arch::new().dispatch(AddProduct { product, left, right, dim });
+    Arch::new().dispatch(AddProduct { product, left, right, dim, is_symmetric: false });
+}
+
+/// [`add_product`] where the product is known to be symmetric: the lower half is computed.
+pub(crate) fn add_symmetric_product(product: &mut [f64], left: &[f64], right: &[f64], dim: usize) {
+    Arch::new().dispatch(AddProduct { product, left, right, dim, is_symmetric: true });
+    for row in 0..dim {
+        for column in row + 1..dim {
+            product[row * dim + column] = product[column * dim + row];
+        }
+    }
 }
 
 struct AddProduct<'a> {
@@ -254,10 +264,8 @@ struct AddProduct<'a> {
     left: &'a [f64],
     right: &'a [f64],
     dim: usize,
+    is_symmetric: bool,
 }
-
-/// Rows and columns of a product that are worked on together.
-const TILE: (usize, usize) = (4, 8);
 
 impl WithSimd for AddProduct<'_> {
     type Output = ();
@@ -265,34 +273,43 @@ impl WithSimd for AddProduct<'_> {
     // Inlined into the dispatch, where the compiler finds the registers by itself.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { product, left, right, dim } = self;
-        for row in (0..dim).step_by(TILE.0) {
-            for column in (0..dim).step_by(TILE.1) {
-                if row + TILE.0 <= dim && column + TILE.1 <= dim {
-                    tile(product, left, right, dim, row, column);
-                } else {
-                    for row in row..(row + TILE.0).min(dim) {
-                        for column in column..(column + TILE.1).min(dim) {
-                            let terms = left[row * dim..][..dim].iter().zip(right[column..].iter().step_by(dim));
-                            let entry = &mut product[row * dim + column];
-                            *entry = terms.fold(*entry, |sum, (left, right)| sum + left * right);
-                        }
-                    }
-                }
+        let Self { product, left, right, dim, is_symmetric } = self;
+        let mut row = 0;
+        while row < dim {
+            let rows = if dim - row >= 4 { 4 } else { 1 };
+            let columns = if is_symmetric { row + rows } else { dim };
+            let mut column = 0;
+            while column < columns {
+                column += match (rows, dim - column) {
+                    (4, 8..) => tile::<4, 8>(product, left, right, dim, row, column),
+                    (4, 4..) => tile::<4, 4>(product, left, right, dim, row, column),
+                    (4, _) => tile::<4, 1>(product, left, right, dim, row, column),
+                    (_, 8..) => tile::<1, 8>(product, left, right, dim, row, column),
+                    _ => tile::<1, 1>(product, left, right, dim, row, column),
+                };
             }
+            row += rows;
         }
     }
 }
 
+/// So many rows and columns of a product; returns how many columns.
 #[inline(always)]
-fn tile(product: &mut [f64], left: &[f64], right: &[f64], dim: usize, row: usize, column: usize) {
-    let mut sums = [[0.0; TILE.1]; TILE.0];
+fn tile<const ROWS: usize, const COLUMNS: usize>(
+    product: &mut [f64],
+    left: &[f64],
+    right: &[f64],
+    dim: usize,
+    row: usize,
+    column: usize,
+) -> usize {
+    let mut sums = [[0.0; COLUMNS]; ROWS];
     for (r, sums) in sums.iter_mut().enumerate() {
-        sums.copy_from_slice(&product[(row + r) * dim + column..][..TILE.1]);
+        sums.copy_from_slice(&product[(row + r) * dim + column..][..COLUMNS]);
     }
-    let rows: [&[f64]; TILE.0] = std::array::from_fn(|r| &left[(row + r) * dim..][..dim]);
+    let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &left[(row + r) * dim..][..dim]);
     for middle in 0..dim {
-        let across: &[f64] = &right[middle * dim + column..][..TILE.1];
+        let across: &[f64] = &right[middle * dim + column..][..COLUMNS];
         for (sums, row) in sums.iter_mut().zip(rows) {
             let factor = row[middle];
             for (sum, value) in sums.iter_mut().zip(across) {
@@ -301,8 +318,9 @@ fn tile(product: &mut [f64], left: &[f64], right: &[f64], dim: usize, row: usize
         }
     }
     for (r, sums) in sums.iter().enumerate() {
-        product[(row + r) * dim + column..][..TILE.1].copy_from_slice(sums);
+        product[(row + r) * dim + column..][..COLUMNS].copy_from_slice(sums);
     }
+    COLUMNS
 }
 
 /// `row −= v · w′ + w · v′`, where `v` and `w` are the row's own numbers, and `v′` and `w′` everybody's.

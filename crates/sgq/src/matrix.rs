@@ -194,9 +194,12 @@ impl Square {
 
     pub fn transposed(&self) -> Self {
         let mut matrix = Self::zero(self.dim);
-        for row in 0..self.dim {
+        // A few rows at a time, or every number would be on a line of memory of its own.
+        for first in (0..self.dim).step_by(LANES) {
             for column in 0..self.dim {
-                matrix.values[column * self.dim + row] = self.at(row, column);
+                for row in first..(first + LANES).min(self.dim) {
+                    matrix.values[column * self.dim + row] = self.at(row, column);
+                }
             }
         }
         matrix
@@ -217,6 +220,16 @@ impl Square {
         product
     }
 
+    /// `self · other`, which is known to be symmetric.
+    pub fn times_to_symmetric(&self, other: &Self) -> Self {
+        if self.dim <= SMALL {
+            return self.times(other);
+        }
+        let mut product = Self::zero(self.dim);
+        kernel::add_symmetric_product(&mut product.values, &self.values, &other.values, self.dim);
+        product
+    }
+
     /// `self · x`.
     pub fn times_vector(&self, x: &[f64]) -> Vec<f64> {
         (0..self.dim).map(|row| dot(self.row(row), x)).collect()
@@ -231,7 +244,7 @@ impl Square {
         image
     }
 
-    /// The trace of `self · other`, both symmetric.
+    /// The trace of `selfᵀ · other`.
     pub fn trace_with(&self, other: &Self) -> f64 {
         kernel::dot(&self.values, &other.values)
     }
@@ -239,6 +252,11 @@ impl Square {
     /// `left · self · right`.
     pub fn between(&self, left: &Self, right: &Self) -> Self {
         left.times(self).times(right)
+    }
+
+    /// `left · self · leftᵀ`, where `self` is symmetric.
+    pub fn symmetric_between(&self, left: &Self, left_transposed: &Self) -> Self {
+        left.times(self).times_to_symmetric(left_transposed)
     }
 
     /// `V diag(values) Vᵀ`, where the columns of `V` are `vectors`.
@@ -249,7 +267,7 @@ impl Square {
                 *entry *= value;
             }
         }
-        scaled.times(&vectors.transposed())
+        scaled.times_to_symmetric(&vectors.transposed())
     }
 
     /// `(A + Aᵀ) / 2`.
