@@ -5,8 +5,10 @@ pub(crate) struct Constants {
     // § 1: what it believes.
     /// No user's size is smaller: one without curvature has a size all the same.
     pub smallest_size: f64,
-    /// Up to so many parameters shared curvature is a whole matrix, § 11.
+    /// Up to so many parameters shared curvature is a whole matrix, § 11,
     pub dense_up_to: usize,
+    /// and up to so many it is that from the start, over all parameters: with more, over the directions of the answers.
+    pub dense_at_once: usize,
 
     // § 2: the scale where no `L_i` are known.
     /// The mean `L_i` is taken for so many times the largest curvature seen, until everybody was asked and more is seen of it:
@@ -53,8 +55,10 @@ pub(crate) struct Constants {
     pub floor_dim: f64,
     /// The metric's smallest eigenvalue, as a part of their mean.
     pub least_spread: f64,
-    /// A matrix is fitted anew after every `1 + d/32` answers.
+    /// A matrix is fitted anew after every `1 + d/32` answers;
     pub dim_per_fit: usize,
+    /// up to so many directions also with every new one, and while few users were asked.
+    pub fitted_at_once: usize,
 
     // § 5: own curvature along own gradients.
     /// Before any secant is seen, `η` is believed to be zero: that counts as so many average secants.
@@ -195,6 +199,7 @@ pub(crate) struct Constants {
 pub(crate) const FRUGAL: Constants = Constants {
     smallest_size: 1e-3,
     dense_up_to: 256,
+    dense_at_once: 32,
     scale_margin: 4.0,
     scale_kept: 0.9,
     scale_longer: 10.0,
@@ -216,6 +221,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     floor_dim: 20.0,
     least_spread: 1e-3,
     dim_per_fit: 32,
+    fitted_at_once: 64,
     alignment_doubt: 3.0,
     least_certain_gain: 0.05,
     first_move: 0.5,

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::Belief;
-use crate::{Detail, Reply, Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel, matrix::Square};
+use crate::{Detail, Reply, Setting, SettingsError, Smoothness, Storage, frugal::FRUGAL, kernel};
 use alignment::Alignment;
 pub(crate) use answers::{Answer, Answers};
 pub use curvature::Curvature;
@@ -125,9 +125,9 @@ impl From<&dense::Known> for Spread {
 
 impl Plan {
     fn new(users: usize, dim: usize, scale: f64) -> Self {
-        match Curvature::of(dim) {
-            Curvature::Matrix { .. } => Self::Dense(Box::new(Dense::new(dim, scale))),
-            Curvature::LowRank { .. } => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
+        match dim <= FRUGAL.dense_at_once {
+            true => Self::Dense(Box::new(Dense::new(dim, scale))),
+            false => Self::LowRank(Box::new(LowRank::new(users, dim, scale))),
         }
     }
 
@@ -167,9 +167,9 @@ pub(crate) enum Move {
     ByOwn { cut: bool },
 }
 
-/// `F`: how a move follows the mean gradient, as a matrix, and as a number in all directions that have none.
+/// `F`: how a move follows the mean gradient, along the directions of the matrix, and in all directions that have none.
 pub(crate) struct Followed {
-    pub inside: Square,
+    pub inside: Vec<f64>,
     pub outside: f64,
 }
 
@@ -498,9 +498,9 @@ impl Model {
             self.moves.push_back((to.to_vec(), anchor.clone()));
             self.anchor = anchor;
             match &mut self.plan {
-                Some(Plan::Dense(plan)) => plan.sums.feedback.last = followed.inside,
+                Some(Plan::Dense(plan)) => plan.follow(followed.inside),
                 Some(Plan::LowRank(plan)) => {
-                    plan.inside.sums.feedback.last = followed.inside;
+                    plan.inside.follow(followed.inside);
                     plan.outside.sums.feedback.last = Trace(followed.outside);
                 }
                 None => {}

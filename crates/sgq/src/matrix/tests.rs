@@ -30,6 +30,22 @@ fn eigenvectors_put_the_matrix_together_again() {
     }
 }
 
+/// The same number in all directions but a few: one reflection for each of these.
+#[test]
+fn a_few_directions_are_found_among_many() {
+    for dim in [40, 100] {
+        let mut matrix = Square::identity(dim, 0.3);
+        for (k, direction) in random(dim, 3).values.chunks_exact(dim).take(5).enumerate() {
+            matrix.add_outer(k as f64 + 1.0, direction, direction);
+        }
+        let (values, vectors) = matrix.eigen().unwrap();
+        assert!(values[..dim - 5].iter().all(|value| (value - 0.3).abs() < 1e-12) && values[dim - 5] > 0.5);
+        assert!(largest_difference(&Square::with_eigen(&vectors, &values), &matrix) < 1e-12 * values[dim - 1]);
+        let gram = vectors.transposed().times(&vectors);
+        assert!(largest_difference(&gram, &Square::identity(dim, 1.0)) < 1e-13);
+    }
+}
+
 /// Multiple eigenvalues, zeros, tiny and huge numbers.
 #[test]
 fn awkward_matrices_have_eigenvalues_too() {

@@ -245,14 +245,20 @@ impl Span {
 /// While there are fewer answers than the rank may be, and every one is fitted.
 #[test]
 fn each_point_with_many_parameters() {
+    for dim in [100, 300] {
+        each_point_in_the_span(dim);
+    }
+}
+
+fn each_point_in_the_span(dim: usize) {
     let mut compared = 0;
-    for mut case in cases(300).into_iter().filter(|case| case.problem.users() <= 14) {
+    for mut case in cases(dim).into_iter().filter(|case| case.problem.users() <= 14) {
         case.costs = None;
         let smoothness = case.problem.smoothness().unwrap();
         let settings = Settings::for_problem(case.start.clone(), &*case.problem).seed(case.seed);
         let mut session = Session::new(method::frugal(), settings).unwrap();
-        let (mut naive, mut span) = (Naive::in_span(300, smoothness), Span(Vec::new()));
-        let mut gradient = vec![0.0; 300];
+        let (mut naive, mut span) = (Naive::in_span(dim, smoothness), Span(Vec::new()));
+        let mut gradient = vec![0.0; dim];
         let mut steps = Vec::new();
         for number in 0..28 {
             let query = session.ask().unwrap().unwrap();
@@ -275,7 +281,9 @@ fn each_point_with_many_parameters() {
             let next = naive.answer(query.user, &way, &span.coordinates(&gradient));
             let next = span.point(&case.start, &next);
             let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
-            let remaining = Expected::differs(naive.remaining(), session.remaining());
+            // The naive version does not look at units.
+            let doubts = session.remaining().is_some_and(|remaining| remaining.doubts_units);
+            let remaining = Expected::differs(naive.remaining(), session.remaining()).filter(|_| !doubts);
             steps.push(Step { apart, moved, asked_at_least: 0, remaining });
         }
         compared += steps.len();

@@ -27,6 +27,8 @@ pub(crate) struct Dense {
     fit: Option<Fit>,
     /// Answers since that fit.
     since: usize,
+    /// `F` of the last move, which is not in the sums yet.
+    followed: Option<Followed>,
     /// What is believed of the users' differences since the last answer.
     #[serde(skip)]
     known: Option<Known>,
@@ -35,23 +37,32 @@ pub(crate) struct Dense {
 /// The metric in which users spread equally in all directions: `T`, symmetric, and its inverse.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Metric {
-    pub to: Square,
-    pub from: Square,
-    /// The inverse twice.
-    from_twice: Square,
+    to: Square,
+    from: Square,
+}
+
+/// `F = W diag(f/l) Wᵀ`, Eq. (29): a matrix only where one is needed, which is for first answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Followed {
+    values: Vec<f64>,
+    /// `W`, where that is no longer the fit's.
+    directions: Option<Square>,
 }
 
 /// What to step by, until curvature is fitted anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fit {
-    pub metric: Metric,
+    metric: Metric,
     own_curvature: f64,
     /// Curvature along each column of the basis, in the metric.
     pub bends: Vec<f64>,
-    pub basis: Square,
+    basis: Square,
     /// `W`, the columns of the basis as directions; none after a snapshot was read.
     #[serde(skip)]
     directions: Option<Square>,
+    /// What shared curvature leaves of all answers, `Σ s (g − B x)(g − B x)ᵀ`, kept up to date: its trace, and its diagonal along `W`.
+    left: f64,
+    left_along: Vec<f64>,
 }
 
 /// What is believed of the users' differences, once curvature is fitted.
@@ -74,6 +85,32 @@ impl Known {
     }
 }
 
+impl Fit {
+    /// One more direction, by itself, that bends so much.
+    fn grow(&mut self, bend: f64) {
+        let Metric { to, from } = &mut self.metric;
+        for matrix in [to, from, &mut self.basis].into_iter().chain(&mut self.directions) {
+            matrix.grow();
+            let new = matrix.dim() - 1;
+            matrix.set(new, new, 1.0);
+        }
+        self.bends.push(bend);
+        self.left_along.push(0.0);
+    }
+
+    /// `W`.
+    fn directions(&mut self) -> &Square {
+        self.directions.get_or_insert_with(|| self.metric.from.times(&self.basis))
+    }
+
+    /// Takes into account what shared curvature leaves of an answer.
+    fn account(&mut self, weight: f64, left: &[f64]) {
+        self.left += weight * kernel::norm_squared(left);
+        let along = self.directions().transposed_times_vector(left);
+        self.left_along.iter_mut().zip(along).for_each(|(sum, along)| *sum += weight * along * along);
+    }
+}
+
 impl Dense {
     pub fn new(dim: usize, scale: f64) -> Self {
         Self::with(dim, expected_curvature(dim, scale), FRUGAL.varies)
@@ -92,21 +129,56 @@ impl Dense {
             curvature: Square::identity(dim, expected),
             fit: None,
             since: 0,
+            followed: None,
             known: None,
         }
     }
 
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
+        self.settle();
         self.sums.grow();
         self.curvature.grow();
         let new = self.curvature.dim() - 1;
         self.curvature.set(new, new, self.typical);
-        self.fit = None;
+        match &mut self.fit {
+            // It is believed to bend as others do, until the next fit.
+            Some(fit) if new >= FRUGAL.fitted_at_once => fit.grow(self.typical),
+            fit => *fit = None,
+        }
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
+        let Change { size, before, now, .. } = *change;
+        if before.is_none() && change.follows {
+            self.settle();
+        }
         self.sums.take(change);
+        for (weight, answer) in before.map(|before| (-size, before)).into_iter().chain([(size, now)]) {
+            let left = self.left(&answer.point, &answer.gradient, size);
+            self.fit.iter_mut().for_each(|fit| fit.account(weight, &left));
+        }
+    }
+
+    /// `g − B x` of an answer, the size taken out, and the point from the start.
+    fn left(&self, point: &[f64], gradient: &[f64], size: f64) -> Vec<f64> {
+        let way: Vec<f64> = point.iter().zip(&self.sums.start).map(|(x, start)| x - start).collect();
+        let explained = self.curvature.times_vector(&way);
+        gradient.iter().zip(explained).map(|(slope, explained)| slope / size - explained).collect()
+    }
+
+    /// Takes note of how the last move followed the mean gradient, along the directions of the fit.
+    pub fn follow(&mut self, values: Vec<f64>) {
+        self.followed = Some(Followed { values, directions: None });
+    }
+
+    /// Makes a matrix of it.
+    fn settle(&mut self) {
+        if let Some(Followed { values, directions }) = self.followed.take()
+            && let Some(directions) = directions.as_ref().or_else(|| Some(self.fit.as_mut()?.directions()))
+        {
+            self.sums.feedback.last = Square::with_eigen(directions, &values);
+        }
     }
 
     /// The fit, and what is known beside it since the last answer: what a step needs.
@@ -138,31 +210,37 @@ impl Dense {
         self.fit.as_ref()?.bends.iter().copied().reduce(f64::min)
     }
 
-    /// `R + P`, Eq. (8): what the users differ by, and what is assumed before that is seen.
-    fn spread(&self, centred: &Centred<Square>) -> (Square, Square) {
-        let residual = residual(&centred.gradients, &centred.mixed, &centred.points, &self.curvature);
-        let mut spread = residual.clone();
-        spread.add_outer(FRUGAL.first_spread, &self.sums.first, &self.sums.first);
-        (residual, spread)
-    }
-
     /// Fits curvature, where it is time to. None where numbers are past what can be held.
     pub fn refit(&mut self, view: &View<'_>) -> Option<&Known> {
         self.known = None;
-        let centred = self.sums.centred();
         // With many parameters a fit takes long, and one answer changes little.
-        let every = 1 + self.sums.start.len() / FRUGAL.dim_per_fit;
+        let dim = self.sums.start.len();
+        let every = 1 + dim / FRUGAL.dim_per_fit;
+        let is_early = view.answers.count() <= 2 * every && dim <= FRUGAL.fitted_at_once;
         self.since += 1;
-        if self.fit.is_none() || self.since >= every || view.answers.count() <= 2 * every {
-            self.fit = Some(self.fit(&centred, view)?);
+        if self.fit.is_none() || self.since >= every || is_early {
+            let fit = self.fit(view)?;
+            if let (Some(followed), Some(fit)) = (&mut self.followed, &mut self.fit)
+                && followed.directions.is_none()
+            {
+                fit.directions();
+                followed.directions = fit.directions.take();
+            }
+            self.fit = Some(fit);
             self.since = 0;
         }
-        let (_, spread) = self.spread(&centred);
-        let spread_size = (spread.trace() / self.sums.weight).max(TINY);
+        let Sums { weight, points, gradients, first, .. } = &self.sums;
+        let explained = self.curvature.times_vector(points);
+        let mean: Vec<f64> =
+            gradients.iter().zip(explained).map(|(sum, explained)| (sum - explained) / weight).collect();
         let fit = self.fit.as_mut()?;
-        let directions = fit.directions.get_or_insert_with(|| fit.metric.from.times(&fit.basis));
-        let (columns, images) = (directions.transposed(), spread.times(directions).transposed());
-        let variance = |k: usize| kernel::dot(columns.row(k), images.row(k)) / self.sums.weight;
+        let assumed = FRUGAL.first_spread * kernel::norm_squared(first);
+        let spread_size = (fit.left / weight - kernel::norm_squared(&mean) + assumed / weight).max(TINY);
+        let [mean_along, first_along] = [&mean, first].map(|vector| fit.directions().transposed_times_vector(vector));
+        let variance = |k: usize| {
+            let assumed = FRUGAL.first_spread * first_along[k] * first_along[k];
+            (fit.left_along[k] + assumed) / weight - mean_along[k] * mean_along[k]
+        };
         let variances = (0..fit.bends.len()).map(variance).collect();
         let own_curvature = fit.own_curvature;
         Some(self.known.insert(Known { variances, spread_size, own_curvature }))
@@ -173,8 +251,9 @@ impl Dense {
         self.curvature.times_vector(directions)
     }
 
-    /// `T = C̃^¼` scaled, Eq. (9): in `T x` the users' gradients spread alike in all directions, as far as is known.
-    fn metric(&self, spread: &Square) -> Option<Metric> {
+    /// `T = C̃^¼` scaled, Eq. (9): in `T x` the users' gradients spread alike in all directions, as far as is known. And its square, and
+    /// the inverse of that.
+    fn metric(&self, spread: &Square) -> Option<(Metric, Square, Square)> {
         let dim = spread.dim();
         let total = (spread.trace() / self.sums.weight).max(TINY);
         let mut pooled = spread.clone();
@@ -184,83 +263,95 @@ impl Dense {
         let least = FRUGAL.least_spread * total / dim as f64;
         let roots: Vec<f64> = values.iter().map(|value| value.max(least).sqrt()).collect();
         let mean = roots.iter().sum::<f64>() / dim as f64;
-        let stretch: Vec<f64> = roots.iter().map(|root| (root / mean).sqrt()).collect();
-        let shrink: Vec<f64> = stretch.iter().map(|value| 1.0 / value).collect();
-        let shrink_twice: Vec<f64> = shrink.iter().map(|value| value * value).collect();
-        let matrix = |values: &[f64]| Square::with_eigen(&vectors, values);
-        Some(Metric { to: matrix(&stretch), from: matrix(&shrink), from_twice: matrix(&shrink_twice) })
+        let matrix = |of: &dyn Fn(f64) -> f64| {
+            let values: Vec<f64> = roots.iter().map(|root| of((root / mean).sqrt())).collect();
+            Square::with_eigen(&vectors, &values)
+        };
+        let metric = Metric { to: matrix(&|stretch| stretch), from: matrix(&|stretch| 1.0 / stretch) };
+        Some((metric, matrix(&|stretch| stretch * stretch), matrix(&|stretch| (1.0 / stretch) * (1.0 / stretch))))
     }
 
     /// Shared curvature, by a regression of gradients on points and of changes on directions: Eq. (10) to (17).
-    fn fit(&mut self, centred: &Centred<Square>, view: &View<'_>) -> Option<Fit> {
+    fn fit(&mut self, view: &View<'_>) -> Option<Fit> {
         let Sums { weight, secants, own, feedback, start, .. } = &self.sums;
         let (weight, dim) = (*weight, start.len() as f64);
-        let (residual, spread) = self.spread(centred);
-        let metric = self.metric(&spread)?;
-        let Metric { to, from, from_twice } = &metric;
+        let Centred { points, mut mixed, gradients } = self.sums.centred();
+        let residual = residual(&gradients, &mixed, &points, &self.curvature);
+        let mut spread = residual.clone();
+        spread.add_outer(FRUGAL.first_spread, &self.sums.first, &self.sums.first);
+        let (metric, to_twice, from_twice) = self.metric(&spread)?;
+        let Metric { to, from } = &metric;
         let noise = if secants.noise > 0.0 { secants.noise * from_twice.trace() / dim } else { 0.0 };
-        let wandering = (secants.residual(&self.curvature).trace_with(from_twice) - noise).max(0.0);
+        let wandering = (secants.residual_with(&self.curvature, &from_twice) - noise).max(0.0);
         let own_curvature = (wandering + self.typical * self.typical) / (dim * (secants.count + 1.0));
-        let mut mixed = centred.mixed.clone();
         let pairs = weight * (weight - 1.0).max(1.0);
         mixed.add(-1.0 / pairs, &residual.times(&feedback.total));
-        let points = centred.points.between(to, to);
-        let mixed = mixed.between(from, to);
-        let directions = secants.directions.between(to, to);
-        let changes = secants.changes.between(from, to);
 
-        // The typical curvature first, then each direction's, drawn to it.
+        // The typical curvature first, then each direction's, drawn to it. The metric does not change the trace of what is on
+        // both of its sides.
         let evidence = Evidence {
             dim,
-            noise: (spread.trace_with(from_twice) / (dim * weight)).max(TINY),
+            noise: (spread.trace_with(&from_twice) / (dim * weight)).max(TINY),
             own_curvature,
-            points: points.trace(),
+            points: points.trace_with(&to_twice),
             mixed: mixed.trace(),
-            directions: directions.trace(),
-            changes: changes.trace(),
+            directions: secants.directions.trace_with(&to_twice),
+            changes: secants.changes.trace(),
             secants: secants.count,
         };
         let (trusted, floor) = (evidence.trusted(), view.flattest(secants.count));
         self.typical = evidence.typical(self.typical, view);
         let pull = evidence.pull(self.typical, self.varies);
         let mut information = points;
-        information.add(trusted, &directions);
+        information.add(trusted, &secants.directions);
+        let mut information = information.symmetric_between(to, to);
         information.add_to_diagonal(pull);
         let (values, vectors) = information.eigen()?;
         let values: Vec<f64> = values.iter().map(|value| value.max(0.5 * pull)).collect();
+        let across = vectors.transposed();
         let mut right = mixed;
-        right.add(trusted, &changes);
+        right.add(trusted, &secants.changes);
+        let mut right = right.between(from, to);
         right.add_to_diagonal(pull * self.typical);
-        let right = right.between(&vectors.transposed(), &vectors);
-        let mut fitted = Square::zero(right.dim());
-        for row in 0..right.dim() {
-            for column in 0..right.dim() {
-                let entry = (right.at(row, column) + right.at(column, row)) / (values[row] + values[column]);
-                // Curvature that is unsure is taken for larger than it seems.
-                let margin = FRUGAL.curvature_margin_sd * (evidence.noise / values[row]).sqrt();
-                fitted.set(row, column, entry + if row == column { margin } else { 0.0 });
+        let mut fitted = right.symmetric_part().symmetric_between(&across, &vectors);
+        for row in 0..fitted.dim() {
+            for column in 0..fitted.dim() {
+                fitted.set(row, column, 2.0 * fitted.at(row, column) / (values[row] + values[column]));
             }
+            // Curvature that is unsure is taken for larger than it seems.
+            let margin = FRUGAL.curvature_margin_sd * (evidence.noise / values[row]).sqrt();
+            fitted.set(row, row, fitted.at(row, row) + margin);
         }
-        let (bends, basis) = fitted.between(&vectors, &vectors.transposed()).eigen()?;
+        let (bends, basis) = fitted.symmetric_between(&vectors, &across).eigen()?;
         let (low, high) = ((FRUGAL.least_bend * self.typical).max(floor), view.scale.max(self.typical));
         let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(low, high.max(low))).collect();
         let shared = Square::with_eigen(&basis, &bends);
-        self.curvature = shared.between(to, to);
-        let own_curvature = own_curvature * dim;
+        self.curvature = shared.symmetric_between(to, to);
         if own.count <= 0.0 {
-            return Some(Fit { metric, own_curvature, bends, basis, directions: None });
+            return Some(self.fitted(metric, own_curvature, bends, basis));
         }
         // The mean over users of shared curvature and that along secants: a step by less would overshoot what the model itself
         // predicts.
         let mut along = own.changes.clone();
         along.add(-1.0, &self.curvature.times(&own.directions));
-        along.add(1.0, &along.transposed());
-        along.scale(0.5 / weight);
-        let mut whole = along.between(from, from);
+        let mut along = along.symmetric_part();
+        along.scale(1.0 / weight);
+        let mut whole = along.symmetric_between(from, from);
         whole.add(1.0, &shared);
         let flattest = bends.iter().copied().fold(f64::INFINITY, f64::min);
         let (bends, basis) = whole.eigen()?;
         let bends = bends.into_iter().map(|bend| bend.max(flattest)).collect();
-        Some(Fit { metric, own_curvature, bends, basis, directions: None })
+        Some(self.fitted(metric, own_curvature, bends, basis))
+    }
+
+    /// A fit, with what shared curvature leaves of the answers.
+    fn fitted(&self, metric: Metric, own_curvature: f64, bends: Vec<f64>, basis: Square) -> Fit {
+        let Sums { gradients_squared, mixed, points_squared, .. } = &self.sums;
+        let left = residual(gradients_squared, mixed, points_squared, &self.curvature);
+        let directions = metric.from.times(&basis);
+        let (columns, images) = (directions.transposed(), left.times(&directions).transposed());
+        let left_along = (0..bends.len()).map(|k| kernel::dot(columns.row(k), images.row(k))).collect();
+        let own_curvature = own_curvature * basis.dim() as f64;
+        Fit { metric, own_curvature, bends, basis, directions: Some(directions), left: left.trace(), left_along }
     }
 }

@@ -11,6 +11,8 @@ use crate::{frugal::FRUGAL, kernel};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LowRank {
     pub basis: Basis,
+    /// At most so many directions.
+    most: usize,
     /// Everybody's last answer in coordinates, points from the start.
     held: Vec<Option<Box<Answer>>>,
     pub inside: Dense,
@@ -21,6 +23,7 @@ impl LowRank {
     pub fn new(users: usize, dim: usize, scale: f64) -> Self {
         Self {
             basis: Basis::new(dim),
+            most: if dim <= FRUGAL.dense_up_to { dim } else { FRUGAL.rank },
             held: vec![None; users],
             inside: Dense::in_coordinates(dim, scale),
             outside: Outside::new(dim, scale),
@@ -28,7 +31,7 @@ impl LowRank {
     }
 
     fn is_full(&self) -> bool {
-        self.basis.rank() >= FRUGAL.rank
+        self.basis.rank() >= self.most
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
@@ -88,7 +91,9 @@ impl LowRank {
             return None;
         }
         let inside = Spread::from(self.inside.refit(view)?);
-        let traces = self.is_full().then(|| (self.inside.sums.traces(), rank));
+        // Nothing was seen outside before the basis was full, and nothing is where it has all directions.
+        let has_outside = self.is_full() && rank < self.outside.sums.start.len();
+        let traces = has_outside.then(|| (self.inside.sums.traces(), rank));
         let around = self.outside.refit(traces, view);
         Some(Spread {
             size: inside.size + around.spread_size,

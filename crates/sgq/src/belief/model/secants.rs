@@ -121,9 +121,14 @@ impl SecantSums<Square> {
         }
     }
 
-    /// `Σ (y − B u)(y − B u)ᵀ`.
-    pub fn residual(&self, curvature: &Square) -> Square {
-        residual(&self.squares, &self.changes, &self.directions, curvature)
+    /// The trace of `Σ M (y − B u)(y − B u)ᵀ`, where both matrices are symmetric.
+    pub fn residual_with(&self, curvature: &Square, metric: &Square) -> f64 {
+        if self.count <= 0.0 {
+            return 0.0;
+        }
+        let seen = metric.times(curvature);
+        let bent = curvature.times_to_symmetric(&seen);
+        self.squares.trace_with(metric) - 2.0 * self.changes.trace_with(&seen) + self.directions.trace_with(&bent)
     }
 }
 
@@ -144,7 +149,7 @@ impl SecantSums<Trace> {
 /// taken away.
 pub(super) fn residual(gradients: &Square, mixed: &Square, points: &Square, curvature: &Square) -> Square {
     let explained = curvature.times(&mixed.transposed());
-    let mut left = points.between(curvature, curvature);
+    let mut left = points.symmetric_between(curvature, curvature);
     left.add(1.0, gradients);
     left.add(-1.0, &explained);
     left.add(-1.0, &explained.transposed());

@@ -4,7 +4,6 @@ use crate::{
     belief::model::{Dense, Estimate, Followed, LowRank, Plan},
     frugal::FRUGAL,
     kernel,
-    matrix::Square,
 };
 
 /// Where to go, and how that follows the mean gradient.
@@ -56,8 +55,8 @@ fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target>
     Some(Target { anchor: anchor.clone(), minimiser, followed: Followed { inside: followed, outside: part / bend } })
 }
 
-/// The way from the start to the minimiser, drawn back by how unsure it is, and `F`, Eq. (26) to (29); `anchor` counts from the start too.
-fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Square)> {
+/// The way from the start to the minimiser, drawn back by how unsure it is, and `f/l`, Eq. (26) to (29); `anchor` counts from the start too.
+fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Vec<f64>)> {
     let (fit, known) = plan.believed()?;
     let bends: Vec<f64> = fit.bends.iter().map(|bend| bend * caution).collect();
     let newton = plan.newton(anchor, gradient, &bends)?;
@@ -67,8 +66,7 @@ fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f
     let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
     let way: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
     let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
-    let directions = plan.directions()?;
-    Some((directions.times_vector(&way), Square::with_eigen(directions, &followed)))
+    Some((plan.directions()?.times_vector(&way), followed))
 }
 
 /// What each direction brings for certain, where `gain` is what the whole way would bring and `losses` what the estimate's error

@@ -177,7 +177,7 @@ impl Naive {
     pub fn in_span(parameters: usize, smoothness: &[f64]) -> Self {
         let naive = Self::new(&[], smoothness);
         let typical = prior_curvature(parameters, naive.mean_smoothness);
-        let hindsight = Hindsight::new(smoothness.len(), 2);
+        let hindsight = Hindsight::new(smoothness.len(), if parameters > 256 { 2 } else { 8 });
         Self { parameters, varies: 1.0, typical, hindsight, ..naive }
     }
 
