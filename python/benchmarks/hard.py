@@ -116,11 +116,8 @@ def main():
     report("30 users, 4 columns")
     for unit in (10, 100, 1000, 0.1, 0.01, 0.001):
         report(f"one column times {unit:g}", units=[1, 1, 1, unit])
-        report("  with units=True", units=[1, 1, 1, unit], options={"units": True})
     report("units from 0.001 to 1000", units=[1e-3, 0.1, 10, 1e3])
-    report("  with units=True", units=[1e-3, 0.1, 10, 1e3], options={"units": True})
     report("5 users, units 0.001 to 10,000", users=5, dim=3, units=[1, 1e-3, 1e4])
-    report("  with units=True", users=5, dim=3, units=[1, 1e-3, 1e4], options={"units": True})
     report("noise of 1%", noise=0.01)
     report("noise of 10%", noise=0.1)
     report("users' curvature 0.003 to 4000", curvatures=spread)

@@ -259,9 +259,6 @@ def _message(session: Session, ended: bool, fun: float | None, at_start: float |
         return f"{message}; NOT CONVERGED: it ended above its start, at {fun:.6g} after {at_start:.6g}; {way_out}", True
     if session.stop_reason in CONVERGED or remaining is None:
         return message, False
-    if remaining.doubts_units:
-        why = "coordinates may be of very different scales: rescale them, or give units=True"
-        return f"{message}; not converged: {why}", remaining.part > LOUD
     if remaining.part > 1:
         return f"{message}; NOT CONVERGED: it is believed to be above its start: give a larger budget", True
     words = "NOT CONVERGED" if remaining.part > LOUD else "not converged"

@@ -161,7 +161,7 @@ class Remaining:
     def __reduce__(self, /) -> tuple[Any, tuple[float, float, float, float, float, bool]]: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
-    def _from(gap: SupportsFloat | SupportsIndex, low: SupportsFloat | SupportsIndex, high: SupportsFloat | SupportsIndex, at_start: SupportsFloat | SupportsIndex, part: SupportsFloat | SupportsIndex, doubts_units: bool) -> Remaining:
+    def _from(gap: SupportsFloat | SupportsIndex, low: SupportsFloat | SupportsIndex, high: SupportsFloat | SupportsIndex, at_start: SupportsFloat | SupportsIndex, part: SupportsFloat | SupportsIndex) -> Remaining:
         """
         One that was pickled.
         """
@@ -169,11 +169,6 @@ class Remaining:
     def at_start(self, /) -> float:
         """
         The gap at the start, as it is believed now.
-        """
-    @property
-    def doubts_units(self, /) -> bool:
-        """
-        Whether coordinates may be of very different scales, so that the estimate is not to be trusted.
         """
     @property
     def gap(self, /) -> float:

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 /// What one is made of again.
-type Pickled = (f64, f64, f64, f64, f64, bool);
+type Pickled = (f64, f64, f64, f64, f64);
 
 /// How far it is still to go, by the method's own account of the answers paid for: a belief, and not a proof.
 #[pyclass(frozen, eq, module = "sgq", get_all)]
@@ -19,28 +19,26 @@ pub struct Remaining {
     at_start: f64,
     /// The gap as a part of that at the start.
     part: f64,
-    /// Whether coordinates may be of very different scales, so that the estimate is not to be trusted.
-    doubts_units: bool,
 }
 
 impl From<sgq::Remaining> for Remaining {
     fn from(remaining: sgq::Remaining) -> Self {
-        let sgq::Remaining { gap, low, high, at_start, doubts_units, .. } = remaining;
-        Self { gap, low, high, at_start, part: remaining.part(), doubts_units }
+        let sgq::Remaining { gap, low, high, at_start, .. } = remaining;
+        Self { gap, low, high, at_start, part: remaining.part() }
     }
 }
 
 #[pymethods]
 impl Remaining {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
-        let Self { gap, low, high, at_start, part, doubts_units } = *slf.get();
-        Ok((slf.get_type().getattr("_from")?, (gap, low, high, at_start, part, doubts_units)))
+        let Self { gap, low, high, at_start, part } = *slf.get();
+        Ok((slf.get_type().getattr("_from")?, (gap, low, high, at_start, part)))
     }
 
     /// One that was pickled.
     #[staticmethod]
-    fn _from(gap: f64, low: f64, high: f64, at_start: f64, part: f64, doubts_units: bool) -> Self {
-        Self { gap, low, high, at_start, part, doubts_units }
+    fn _from(gap: f64, low: f64, high: f64, at_start: f64, part: f64) -> Self {
+        Self { gap, low, high, at_start, part }
     }
 
     fn __repr__(&self) -> String {

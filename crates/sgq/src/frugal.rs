@@ -5,6 +5,8 @@ pub(crate) struct Constants {
     // § 1: what it believes.
     /// No user's size is smaller: one without curvature has a size all the same.
     pub smallest_size: f64,
+    /// A size that is learned is at most so many times the mean one, and at least one in so many.
+    pub largest_size: f64,
     /// Up to so many parameters shared curvature is a whole matrix, § 11,
     pub dense_up_to: usize,
     /// and up to so many it is that from the start, over all parameters: with more, over the directions of the answers.
@@ -12,7 +14,7 @@ pub(crate) struct Constants {
 
     // § 2: the scale where no `L_i` are known.
     /// The mean `L_i` is taken for so many times the largest curvature seen, until everybody was asked and more is seen of it:
-    /// three times too much costs few queries then, three times too little many.
+    /// twice too much costs few queries then, twice too little more.
     pub scale_margin: f64,
     /// What each secant leaves of the largest curvature before, once everybody was asked: where curvature falls on the way,
     /// steps may become longer.
@@ -37,16 +39,12 @@ pub(crate) struct Constants {
     pub least_expected: f64,
     /// How far typical curvature is from what is expected, as a part of it.
     pub expected_within: f64,
-    /// Typical curvature is at least this part of the scale.
-    pub least_typical: f64,
     /// How much curvature varies from direction to direction, as a part of the typical one.
     pub varies: f64,
     /// The same along directions of a large space, which answers picked, so that they are less alike: § 11.
     pub varies_low_rank: f64,
     /// Curvature is taken to be larger than it seems by so many of its standard deviations.
     pub curvature_margin_sd: f64,
-    /// No direction's curvature is below this part of the typical one.
-    pub least_bend: f64,
     /// The floor of all curvature, as a part of the scale: at first, and at last.
     pub floor_at_first: f64,
     pub floor_at_last: f64,
@@ -69,22 +67,12 @@ pub(crate) struct Constants {
     pub least_certain_gain: f64,
 
     // § 8: the trust region.
-    /// How much of the first move is made: one answer says nothing of how different users are.
-    pub first_move: f64,
-    /// The same where no `L_i` are known: two answers of one user, close to each other, say little of curvature further on.
-    pub first_move_unknown: f64,
+    /// So many users are asked at the start before the first move, and one more where no `L_i` are known: one answer says
+    /// nothing of how different users are.
+    pub at_start: usize,
     /// The next point is at most so many times as far from the anchor as this one, where answers keep pointing downhill.
     pub widening: f64,
-    /// With fewer users, how far a move may go is told from the last move as well.
-    pub few_users: usize,
-    /// What an answer downhill, and one uphill, makes of caution.
-    pub caution_downhill: f64,
-    pub caution_uphill: f64,
-    /// Caution is never less.
-    pub least_caution: f64,
-    /// A repeated answer so many times longer than all first ones doubles caution.
-    pub doubling_length: f64,
-    /// What each good answer makes of the reach, at least: after a setback, and where no `L_i` are known.
+    /// What each good answer makes of the reach, at least: after an answer was set aside, and where no `L_i` are known.
     pub reach_growth: f64,
     pub reach_growth_unknown: f64,
     /// An answer this many times longer than all others, uphill along the last move, is set aside.
@@ -164,13 +152,10 @@ pub(crate) struct Constants {
     // § 15: units.
     /// So many users are asked before the units of coordinates are looked at.
     pub first_units: usize,
-    /// Or so many, if there are no more.
-    pub fewest_for_units: usize,
-    /// They are changed where one is too large by so many powers of two, or too small by so many;
+    /// They are changed where two of them are off by so many powers of two from each other,
     pub units_apart: f64,
-    pub unit_back: f64,
-    /// and become smaller by so many with an answer, at most.
-    pub unit_step: f64,
+    /// and by so many more over the number of users asked, while somebody was not: a few answers may be small by chance.
+    pub units_by_chance: f64,
 
     // § 14: what remains.
     /// The standard deviation of the logarithm of the truth over the estimate: before anything is seen of it, and at least.
@@ -190,17 +175,16 @@ pub(crate) struct Constants {
     /// So many users are asked before an estimate ends a run, and so much do the looks back weigh before it is taken at its word.
     pub asked_to_stop: usize,
     pub looks_to_stop: f64,
-    /// The upper end of the interval is so many times larger where coordinates seem to be of very different scales.
-    pub doubted_units: f64,
     /// A run does not end while its interval reaches so near the gap at the start.
     pub surely_less: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
     smallest_size: 1e-3,
+    largest_size: 4.0,
     dense_up_to: 256,
     dense_at_once: 32,
-    scale_margin: 4.0,
+    scale_margin: 2.0,
     scale_kept: 0.9,
     scale_longer: 10.0,
     probe_length: 1e-4,
@@ -210,11 +194,9 @@ pub(crate) const FRUGAL: Constants = Constants {
     first_spread: 0.05,
     least_expected: 0.1,
     expected_within: 0.2,
-    least_typical: 0.01,
     varies: 0.7,
     varies_low_rank: 1.0,
     curvature_margin_sd: 0.6,
-    least_bend: 0.2,
     floor_at_first: 0.2,
     floor_at_last: 0.002,
     floor_fall: 0.1,
@@ -224,14 +206,8 @@ pub(crate) const FRUGAL: Constants = Constants {
     fitted_at_once: 64,
     alignment_doubt: 3.0,
     least_certain_gain: 0.05,
-    first_move: 0.5,
-    first_move_unknown: 0.2,
+    at_start: 2,
     widening: 2.0,
-    few_users: 4,
-    caution_downhill: 1.0 / 1.1,
-    caution_uphill: 1.4,
-    least_caution: 1.0 / 3.0,
-    doubling_length: 4.0,
     reach_growth: 1.05,
     reach_growth_unknown: 2.0,
     set_aside_length: 3.0,
@@ -264,11 +240,9 @@ pub(crate) const FRUGAL: Constants = Constants {
     roughest: 100.0,
     least_bent: 10.0,
     shortest_way: 0.1,
-    first_units: 8,
-    fewest_for_units: 3,
-    units_apart: 5.0,
-    unit_back: 2.0,
-    unit_step: 3.0,
+    first_units: 3,
+    units_apart: 3.0,
+    units_by_chance: 9.0,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,
@@ -279,7 +253,6 @@ pub(crate) const FRUGAL: Constants = Constants {
     rough_alike: 0.25,
     asked_to_stop: 8,
     looks_to_stop: 3.0,
-    doubted_units: 1e6,
     surely_less: 0.1,
 };
 

@@ -265,9 +265,6 @@ impl<'a> Report<'a> {
             _ if self.settings.target_gap.is_some_and(|target| self.left() <= target) => {
                 "the target gap is reached".to_owned()
             }
-            Some(false) if self.remaining.is_some_and(|remaining| remaining.doubts_units) => {
-                "not converged: columns may be of very different scales; leave out --no-standardise, or give --set units=true".to_owned()
-            }
             Some(false) => {
                 let option = if self.settings.tolerance.is_some() { "--tol" } else { "--certified-gap" };
                 format!("not converged: give a larger --budget, or a larger {option} if that is enough")

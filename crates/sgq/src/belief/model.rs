@@ -51,11 +51,12 @@ pub(crate) use units::Units;
 pub struct Model {
     /// Whether `L_i` are learned even where they are known.
     learning: bool,
-    /// Whether coordinates are seen in units of their own.
-    own_units: bool,
+    /// How many users are asked at the start before the first move; none where nobody said.
+    at_start: Option<usize>,
     /// `s_i`, one on average.
     sizes: Vec<f64>,
-    /// `Σ s_i²`.
+    /// `Σ s_i` and `Σ s_i²`.
+    all_sizes: f64,
     square_sizes: f64,
     /// The mean `L_i`, or what answers say of it so far.
     scale: Scale,
@@ -87,9 +88,6 @@ pub struct Model {
     answers_come_late: bool,
     /// Whether the last answer was asked for after a move by the model.
     after_move: bool,
-    /// How many moves the model has made since the last answer was asked for.
-    #[serde(skip)]
-    moves_since: usize,
     /// Whether steps with a proof are taken in place of the model's.
     proven_steps: bool,
     /// Whether the last answer points uphill along the way from the anchor.
@@ -176,10 +174,10 @@ pub(crate) struct Followed {
 impl Belief for Model {
     fn settings(&mut self) -> Vec<Setting<'_>> {
         let summary = "true: the L_i are not looked at, and learned from repeated answers";
-        let units = "true: coordinates are seen in units of their own, for columns of very different scales";
+        let at_start = "users asked at the start before the first move; default 2, and 3 without any L_i";
         vec![
             Setting::switch("learned", &mut self.learning, summary),
-            Setting::switch("units", &mut self.own_units, units),
+            Setting::count("at_start", &mut self.at_start, at_start),
         ]
     }
 
@@ -194,7 +192,8 @@ impl Belief for Model {
         let sizes = sizes(users, smoothness);
         *self = Self {
             learning: self.learning,
-            own_units: self.own_units,
+            at_start: self.at_start,
+            all_sizes: sizes.iter().sum(),
             square_sizes: kernel::norm_squared(&sizes),
             sizes,
             scale: Scale::new(smoothness),
@@ -224,6 +223,7 @@ impl Belief for Model {
     fn leave(&mut self, user: usize) -> bool {
         self.answers.leave(user);
         self.own.iter_mut().for_each(|own| own.leave(user));
+        self.all_sizes -= self.sizes[user];
         self.square_sizes -= self.sizes[user] * self.sizes[user];
         self.estimate = None;
         // What was believed of another objective says nothing of this one.
@@ -237,6 +237,7 @@ impl Belief for Model {
 
     fn join(&mut self, user: usize) {
         self.answers.join();
+        self.all_sizes += self.sizes[user];
         self.square_sizes += self.sizes[user] * self.sizes[user];
         (self.remaining, self.hindsight) = (None, Hindsight::default());
     }
@@ -294,10 +295,9 @@ impl Model {
             }
         }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
-        let (anchor, moves_since) = self.move_to(point);
+        let anchor = self.move_to(point);
         let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
         (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
-        self.moves_since = moves_since;
         if let (None, Some(before)) = (reply.variance, self.answers.get(user))
             && let Some(noise) = self.noise.see(before, point, gradient)
         {
@@ -329,9 +329,10 @@ impl Model {
         self
     }
 
-    /// Whether coordinates are seen in units of their own: for columns of very different scales.
-    pub fn own_units(mut self, own_units: bool) -> Self {
-        self.own_units = own_units;
+    /// How many users are asked at the start before the first move, instead of 2, or 3 where no `L_i` are known: the more, the less
+    /// a start that is already good is left by chance.
+    pub fn at_start(mut self, users: usize) -> Self {
+        self.at_start = Some(users);
         self
     }
 
@@ -385,20 +386,26 @@ impl Model {
         Some((1.0 - 1.0 / (1.0 + faded), answer.when))
     }
 
-    /// Whose curvature is missing before there can be a scale, where no `L_i` are known, and that user's last answer: § 2. A user
-    /// without any holds up the others for a while only; once everybody was asked, those who were asked the least come next.
-    pub(crate) fn lacks_curvature_of(&self) -> Option<(usize, &Answer)> {
-        if self.plan.is_some() {
-            return None;
-        }
-        let latest = self.answers.latest().filter(|(_, answer)| answer.norm > 0.0 && answer.times < FRUGAL.probes);
-        let others = || self.answers.iter().filter(|_| self.all_asked()).min_by_key(|(_, answer)| answer.times);
-        latest.or_else(others)
+    /// Whether the next new user is to be asked at the start as well, § 8.2: not where somebody had to be asked again, because
+    /// nobody else is there.
+    pub(crate) fn waits_at_start(&self) -> bool {
+        let wanted = self.at_start.unwrap_or(FRUGAL.at_start + usize::from(!self.scale.known));
+        self.answers.count() < wanted.min(self.users())
+            && self.answers.latest().is_none_or(|(_, answer)| answer.times == 1)
     }
 
-    /// The length of the longest last gradient, sizes taken out.
-    pub(crate) fn longest(&self) -> f64 {
-        self.answers.longest(&self.sizes)
+    /// Whose curvature is missing before there can be a scale, where no `L_i` are known, and that user's last answer: the longest,
+    /// § 2. A user without any holds up the others for a while only; once everybody was asked, those who were asked the least come
+    /// next.
+    pub(crate) fn lacks_curvature_of(&self) -> Option<(usize, &Answer)> {
+        if self.plan.is_some() || self.waits_at_start() {
+            return None;
+        }
+        let may_bend = |answer: &Answer| answer.norm > 0.0 && answer.times < FRUGAL.probes;
+        let able = self.answers.iter().filter(|(_, answer)| may_bend(answer));
+        let longest = able.reduce(|one, other| if other.1.norm > one.1.norm { other } else { one });
+        let others = || self.answers.iter().filter(|_| self.all_asked()).min_by_key(|(_, answer)| answer.times);
+        longest.or_else(others)
     }
 
     pub(crate) fn units(&self) -> &Units {
@@ -441,17 +448,12 @@ impl Model {
         self.after_move
     }
 
-    /// How many moves the model has made since the last answer was asked for, of those remembered: none with one question out.
-    pub(crate) fn moves_since(&self) -> usize {
-        self.moves_since
-    }
-
-    /// What the move to a point set out from, empty for the start; and how many moves followed.
-    fn move_to(&self, point: &[f64]) -> (&[f64], usize) {
-        match self.moves.iter().rev().enumerate().find(|(_, (to, _))| to == point) {
-            Some((since, (_, anchor))) => (anchor, since),
-            None if point == self.start => (&[], self.moves.len()),
-            None => (&self.anchor, 0),
+    /// What the move to a point set out from, empty for the start.
+    fn move_to(&self, point: &[f64]) -> &[f64] {
+        match self.moves.iter().rev().find(|(to, _)| to == point) {
+            Some((_, anchor)) => anchor,
+            None if point == self.start => &[],
+            None => &self.anchor,
         }
     }
 
@@ -510,6 +512,7 @@ impl Model {
 
     /// Takes an answer into the sums.
     fn take(&mut self, user: usize, point: &[f64], gradient: &[f64], noise: f64) {
+        self.learn_size(user, gradient);
         let (size, users, unit) = (self.sizes[user], self.users(), self.unit());
         let kept = self.kept(user, point, gradient, noise);
         let news = self.answers.take(user, size, (point, gradient), noise, kept);
@@ -534,6 +537,22 @@ impl Model {
             // Where `L_i` had to be learned first, there are answers already.
             None if self.scale.mean > 0.0 => self.begin_plan(),
             None => {}
+        }
+    }
+
+    /// A user's size from the length of its first answer, where no `L_i` are known: Eq. (2).
+    fn learn_size(&mut self, user: usize, gradient: &[f64]) {
+        if self.scale.known || self.answers.get(user).is_some() {
+            return;
+        }
+        let length = kernel::norm(gradient);
+        let lengths = self.answers.iter().map(|(_, answer)| answer.norm).sum::<f64>() + length;
+        let size = (length * (self.answers.count() + 1) as f64 / lengths).sqrt();
+        if size.is_finite() {
+            let (old, new) = (self.sizes[user], size.clamp(1.0 / FRUGAL.largest_size, FRUGAL.largest_size));
+            self.all_sizes += new - old;
+            self.square_sizes += new * new - old * old;
+            self.sizes[user] = new;
         }
     }
 
@@ -566,7 +585,8 @@ impl Model {
             return;
         };
         let view = View {
-            users: self.answers.users() as f64,
+            all_sizes: self.all_sizes,
+            sized_before: self.scale.known,
             answers: &self.answers,
             sizes: &self.sizes,
             square_sizes: self.square_sizes,
@@ -611,7 +631,10 @@ fn secants_kept(users: usize, weight: f64) -> f64 {
 
 /// What a fit looks at.
 pub(crate) struct View<'a> {
-    users: f64,
+    /// `Σ s_i` over everybody.
+    all_sizes: f64,
+    /// Whether sizes were known before anybody was asked, so that the larger are asked sooner.
+    sized_before: bool,
     answers: &'a Answers,
     sizes: &'a [f64],
     square_sizes: f64,

@@ -21,10 +21,6 @@ use safeguard::Safeguard;
 /// trusted. There is no step size to choose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToMinimiser {
-    /// `μ`: curvature counts so many times as much as is seen of it (§ 8).
-    caution: f64,
-    /// The length of the longest first answer, sizes taken out.
-    largest_first: f64,
     reach: Reach,
     safeguard: Safeguard,
 }
@@ -32,29 +28,7 @@ pub struct ToMinimiser {
 impl ToMinimiser {
     /// Before the first answer.
     pub fn new() -> Self {
-        Self { caution: 1.0, largest_first: 0.0, reach: Reach::default(), safeguard: Safeguard::default() }
-    }
-
-    /// Learns from an answer that is believed how far the model may be trusted: Eq. (32) and (33).
-    fn learn(&mut self, belief: &Model, user: usize, point: &[f64]) {
-        if belief.is_after_move() {
-            // Answers that were out together have seen the same caution: all of them count as much as one that was out alone.
-            let factor = |alone: f64| alone.powf(1.0 / (1 + belief.moves_since()) as f64);
-            self.caution = match belief.is_uphill() {
-                true => self.caution.max((factor(FRUGAL.caution_uphill) * self.caution).min(1.0)),
-                false => (factor(FRUGAL.caution_downhill) * self.caution).max(FRUGAL.least_caution),
-            };
-        }
-        self.reach.grow(|| kernel::distance(point, belief.anchor()));
-        let Some(answer) = belief.answers().get(user) else {
-            return;
-        };
-        let length = answer.norm / belief.size(user);
-        if answer.times == 1 {
-            self.largest_first = self.largest_first.max(length);
-        } else if length > FRUGAL.doubling_length * self.largest_first {
-            self.caution = (2.0 * self.caution).min(1e100);
-        }
+        Self { reach: Reach::default(), safeguard: Safeguard::default() }
     }
 
     /// To the model's minimiser, as far as it may go after an answer at `asked`; returns what the model must know of it.
@@ -62,12 +36,15 @@ impl ToMinimiser {
         let Some((estimate, plan)) = belief.believed() else {
             if belief.lacks_curvature_of().is_some() {
                 // There is no scale, or none any more: what was learned by it is void.
-                (self.caution, self.reach) = (1.0, Reach::default());
+                self.reach = Reach::default();
             }
             probe(belief, point);
             return Move::Nowhere;
         };
-        let target = newton::minimiser(estimate, plan, self.caution);
+        if belief.waits_at_start() {
+            return Move::Nowhere;
+        }
+        let target = newton::minimiser(estimate, plan);
         // Numbers past what can be held: stay, and let the next answer tell.
         let Some(mut target) = target.filter(|target| kernel::all_within(&target.minimiser, f64::MAX)) else {
             return Move::Nowhere;
@@ -76,8 +53,7 @@ impl ToMinimiser {
         let growth = if belief.is_uphill() { 1.0 } else { FRUGAL.widening };
         let here = kernel::distance(point, &target.anchor);
         let mut far = kernel::distance(asked, &target.anchor);
-        if belief.answers().users() < FRUGAL.few_users && !belief.anchor().is_empty() {
-            // With so few the anchor is where the last answer was: what counts is how far the last move went.
+        if !belief.anchor().is_empty() {
             far = far.max(kernel::distance(asked, belief.anchor()));
         }
         let wider = match belief.is_after_move() {
@@ -85,12 +61,9 @@ impl ToMinimiser {
             true => here.max(growth * far),
             false => growth * here,
         };
-        // An answer that is longer than all first ones says that curvature has grown, and not how far it is to go.
-        let slope = kernel::norm(&estimate.gradient).min(self.largest_first);
-        let widest = wider.max(slope / belief.scale().mean);
+        let widest = wider.max(kernel::norm(&estimate.gradient) / belief.scale().mean);
         let unit = (!belief.scale().known).then(|| belief.unit());
-        let is_first = belief.anchor().is_empty();
-        self.reach.limit(&mut target.minimiser, &target.anchor, widest, is_first, unit);
+        self.reach.limit(&mut target.minimiser, &target.anchor, widest, unit);
         point.copy_from_slice(&target.minimiser);
         Move::ByModel { anchor: target.anchor, followed: target.followed }
     }
@@ -115,7 +88,7 @@ impl ToMinimiser {
             Verdict::BelievedAfterAll => self.reach.restore(),
             Verdict::Believed => {}
         }
-        self.learn(belief, user, step.reply.point);
+        self.reach.grow(|| kernel::distance(step.reply.point, belief.anchor()));
         let had_failed = self.safeguard.has_failed();
         let known = step.smoothness.filter(|_| belief.scale().known);
         self.safeguard.watch(belief, known.map(Smoothness::each), &units.point_outside(step.reply.point));
@@ -143,12 +116,16 @@ impl Default for ToMinimiser {
     }
 }
 
-/// A little way down the gradient of the user whose curvature is missing: its next answer then shows it. Where it has none, the
-/// way is ten times as long the next time: Eq. (41).
+/// A little way down the mean gradient: the next answer of the user whose curvature is missing then shows it where the first move
+/// will go. Where it has none, the way is ten times as long the next time: Eq. (41).
 fn probe(belief: &Model, point: &mut [f64]) {
     if let Some((_, answer)) = belief.lacks_curvature_of().filter(|(_, answer)| answer.norm > 0.0) {
-        let way = belief.scale().probe_length(belief.unit(), answer);
-        kernel::add_scaled(point, -way / answer.norm, &answer.gradient);
+        let mean = belief.answers().mean_gradient();
+        let (slope, norm) = match kernel::norm(mean) {
+            norm if norm > 0.0 => (mean, norm),
+            _ => (&*answer.gradient, answer.norm),
+        };
+        kernel::add_scaled(point, -belief.scale().probe_length(belief.unit(), answer) / norm, slope);
     }
 }
 
@@ -174,7 +151,6 @@ impl Update<Model> for ToMinimiser {
         }
         if step.belief.have_units_changed() {
             // What was learned of lengths is void.
-            self.largest_first = step.belief.longest();
             self.reach = Reach::default();
         }
         // The model has units of its own.

@@ -323,8 +323,8 @@ impl Dense {
             fitted.set(row, row, fitted.at(row, row) + margin);
         }
         let (bends, basis) = fitted.symmetric_between(&vectors, &across).eigen()?;
-        let (low, high) = ((FRUGAL.least_bend * self.typical).max(floor), view.scale.max(self.typical));
-        let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(low, high.max(low))).collect();
+        let high = view.scale.max(self.typical).max(floor);
+        let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(floor, high)).collect();
         let shared = Square::with_eigen(&basis, &bends);
         self.curvature = shared.symmetric_between(to, to);
         if own.count <= 0.0 {

@@ -26,18 +26,18 @@ impl Estimate {
             let size = view.sizes[user];
             let far = answer.unexplained(view.point);
             let kept = spread / (spread + own_curvature * far);
-            carried += size * size * far / (view.users * view.users);
+            carried += size * size * far / (view.all_sizes * view.all_sizes);
             held += kept;
             told += size * kept;
             told_squares += size * size * kept;
             noise += kept * kept * answer.noise;
             weights.push(kept);
         }
-        let untold = (1.0 - told / view.users).max(0.0);
+        let untold = (1.0 - told / view.all_sizes).max(0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
         for ((user, answer), weight) in view.answers.iter().zip(&mut weights) {
             let size = view.sizes[user];
-            *weight *= size / view.users + untold / held;
+            *weight *= size / view.all_sizes + untold * if view.sized_before { 1.0 / held } else { size / told };
             kernel::add_scaled(&mut anchor, *weight, &answer.point);
             kernel::add_scaled(&mut gradient, *weight / size, &answer.gradient);
         }
@@ -68,7 +68,7 @@ impl Estimate {
         for (k, gradient) in gradient.iter_mut().enumerate() {
             *gradient = (*gradient + along_changes[k] - explained[k]) / total;
         }
-        let noise = noise / (view.users * view.users * spread);
+        let noise = noise / (view.all_sizes * view.all_sizes * spread);
         Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) + noise, carried }
     }
 }
@@ -77,6 +77,6 @@ impl Estimate {
 /// `told = Σ s_i² q_i` is, and the error of what it is predicted by, as of `held = Σ q_i` answers. With users of equal size and
 /// fresh answers it is `1/k − 1/n`, and a little more while few were asked.
 fn unsure(view: &View<'_>, untold: f64, told: f64, held: f64) -> f64 {
-    let own = (view.square_sizes - told).max(0.0) / (view.users * view.users);
+    let own = (view.square_sizes - told).max(0.0) / (view.all_sizes * view.all_sizes);
     (own + untold * untold / held) * (1.0 + 1.0 / held)
 }

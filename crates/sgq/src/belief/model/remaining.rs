@@ -28,9 +28,6 @@ pub struct Remaining {
     /// Whether what is expected can be taken at its word: everybody was asked, and users have told their Hessians or earlier
     /// estimates were looked back at.
     pub is_tried: bool,
-    /// Whether coordinates may be of very different scales, so that the model may not see how flat some are: the upper end of the
-    /// interval is then a million times higher.
-    pub doubts_units: bool,
 }
 
 impl Remaining {
@@ -150,15 +147,13 @@ impl Model {
         let by_chance = if mean > 0.0 { (gap.variance / (mean * mean)).ln_1p() } else { 0.0 };
         let factor = (FRUGAL.interval_sd * (by_chance + doubt).sqrt()).exp();
         let expected = mean * log.exp();
-        let doubts_units = self.doubts_units();
-        let (low, high) =
-            (expected / factor, expected * factor * if doubts_units { FRUGAL.doubted_units } else { 1.0 });
+        let (low, high) = (expected / factor, expected * factor);
         let at_start = (gap.start - gap.losses).max(FRUGAL.least_certain_gain * gap.start);
         let (asked, users) = (self.answers.count(), self.users());
         let is_tried =
-            !doubts_units && asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
+            asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
         let is_number = high.is_finite() && at_start.is_finite();
-        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried, doubts_units })
+        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried })
     }
 }
 

@@ -36,7 +36,7 @@ impl Evidence {
         if typical.is_nan() {
             return before;
         }
-        typical.clamp((FRUGAL.least_typical * view.scale).max(floor), view.scale.max(floor))
+        typical.clamp(floor, view.scale.max(floor))
     }
 
     /// How strongly each direction's curvature is drawn to the typical one, where it varies by that part of it.

@@ -1,4 +1,4 @@
-//! Coordinates in units of their own, docs/frugal.md § 15: by how much users' gradients differ along each says how large it is.
+//! Coordinates in units of their own, docs/frugal.md § 15: how long users' gradients are along each says how large it is.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{Alignment, Answers, Curvature, Model, Verdict};
 use crate::frugal::{FRUGAL, TINY};
 
-/// What each coordinate of a point is multiplied by, and of a gradient divided by, before the model sees it: powers of two, so
-/// that nothing is rounded. Empty where all are one.
+/// What each coordinate of a point is multiplied by, and of a gradient divided by, before the model sees it. Empty where all are
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Units(Vec<f64>);
 
@@ -49,39 +49,38 @@ impl Units {
         if self.is_plain() { 1.0 } else { self.0.iter().map(|unit| unit * unit).sum::<f64>() / self.0.len() as f64 }
     }
 
-    /// Units in which users' gradients differ by about as much along each coordinate, Eq. (70); none where those that are there will
-    /// do.
+    /// Units in which users' gradients are about as long along each coordinate, Eq. (70); none where those that are there will do.
     fn fitting(&self, answers: &Answers) -> Option<Self> {
         let dim = answers.mean_gradient().len();
         let gradients = || answers.iter().map(|(_, answer)| self.gradient_outside(&answer.gradient));
-        let count = answers.count() as f64;
         let mut lengths = vec![0.0; dim];
         gradients().for_each(|it| it.iter().zip(&mut lengths).for_each(|(slope, sum)| *sum += slope * slope));
         // Each user's gradient counts with the same length in these units, or the steepest user would decide alone.
-        let (mut sums, mut squares) = (vec![0.0; dim], vec![0.0; dim]);
+        let mut squares = vec![0.0; dim];
         for gradient in gradients() {
             let parts = gradient.iter().zip(&lengths).filter(|(_, length)| **length > 0.0);
-            let norm = parts.map(|(slope, length)| slope * slope / length).sum::<f64>().sqrt().max(TINY);
-            for (k, slope) in gradient.iter().enumerate() {
-                sums[k] += slope / norm;
-                squares[k] += (slope / norm).powi(2);
-            }
+            let norm_squared = parts.map(|(slope, length)| slope * slope / length).sum::<f64>().max(TINY);
+            gradient.iter().zip(&mut squares).for_each(|(slope, sum)| *sum += slope * slope / norm_squared);
         }
-        let log = |k: usize| {
-            let variance = squares[k] - sums[k] * sums[k] / count;
-            // What is nothing but rounding says nothing.
-            if variance > FRUGAL.rounding * squares[k] { (0.5 * variance.log2()).round() } else { f64::NEG_INFINITY }
-        };
-        let logs: Vec<f64> = (0..dim).map(log).collect();
-        let held = |k: usize| self.0.get(k).map_or(0.0, |unit| unit.log2());
-        let largest = logs.iter().copied().filter(|log| log.is_finite()).reduce(f64::max)?;
-        let wanted = |k: usize| if logs[k].is_finite() { logs[k] - largest } else { held(k) };
-        let is_off = |k: usize| wanted(k) <= held(k) - FRUGAL.units_apart || wanted(k) >= held(k) + FRUGAL.unit_back;
-        // A coordinate along which everybody agrees may be flat, or at its optimum: if its unit was made small at once, the next move
-        // would go far too far in the second case. Made small step by step, answers show which it is before that does harm.
-        let unit = |k: usize| wanted(k).max(held(k) - FRUGAL.unit_step);
-        let most = (0..dim).map(unit).fold(f64::NEG_INFINITY, f64::max);
-        (0..dim).any(is_off).then(|| Self((0..dim).map(|k| (unit(k) - most).max(-100.0).exp2()).collect()))
+        let roots: Vec<f64> = squares.iter().map(|square| square.sqrt()).collect();
+        let largest = roots.iter().copied().fold(0.0, f64::max);
+        // A coordinate that is nothing but rounding says nothing.
+        let told: Vec<usize> = (0..dim).filter(|k| roots[*k] > FRUGAL.rounding * largest).collect();
+        let held = |k: usize| self.0.get(k).copied().unwrap_or(1.0);
+        let off = |k: usize| (roots[k] / held(k)).log2();
+        let (low, high) = told.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), k| {
+            let off = off(*k);
+            (low.min(off), high.max(off))
+        });
+        let by_chance = if answers.all_asked() { 0.0 } else { FRUGAL.units_by_chance / answers.count() as f64 };
+        if !(high - low > FRUGAL.units_apart + by_chance && largest.is_finite()) {
+            return None;
+        }
+        // What all have in common says nothing; a power of two rounds nothing.
+        let common = (told.iter().map(|k| roots[*k].log2()).sum::<f64>() / told.len() as f64).round().exp2();
+        let mut units: Vec<f64> = (0..dim).map(held).collect();
+        told.iter().for_each(|k| units[*k] = roots[*k] / common);
+        Some(Self(units))
     }
 }
 
@@ -89,13 +88,11 @@ impl Model {
     /// Looks at the units of coordinates, and takes others where these are far off: sections 2 to 5 begin again with the answers
     /// held.
     pub(super) fn fit_units(&mut self, point: &[f64]) {
-        let asked = self.answers.count();
-        let is_time = asked >= FRUGAL.first_units || (self.all_asked() && asked >= FRUGAL.fewest_for_units);
         let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
         let is_exact = !self.noise.is_found() && self.noise.last <= 0.0;
         if matches!(self.verdict, Verdict::SetAside { .. })
             || self.own.is_some()
-            || !(self.own_units && is_time && is_dense && is_exact && self.plan.is_some())
+            || !(is_dense && is_exact && self.answers.count() >= FRUGAL.first_units)
         {
             return;
         }
@@ -104,13 +101,6 @@ impl Model {
             let here = self.units.point_inside(point).into_owned();
             self.fit(&here);
         }
-    }
-
-    /// Whether coordinates may be of very different scales, so that the model may not see how flat some are.
-    pub(super) fn doubts_units(&self) -> bool {
-        let enough = self.answers.count() >= FRUGAL.fewest_for_units;
-        let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
-        enough && is_dense && self.own.is_none() && self.units.is_plain() && self.units.fitting(&self.answers).is_some()
     }
 
     /// Sees everything that is held in other units.

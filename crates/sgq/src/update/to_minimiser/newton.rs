@@ -15,35 +15,35 @@ pub(super) struct Target {
     pub followed: Followed,
 }
 
-/// The minimiser where curvature counts `caution` times. None where numbers are past what can be held.
-pub(super) fn minimiser(estimate: &Estimate, plan: &Plan, caution: f64) -> Option<Target> {
+/// The minimiser of the model. None where numbers are past what can be held.
+pub(super) fn minimiser(estimate: &Estimate, plan: &Plan) -> Option<Target> {
     match plan {
-        Plan::Dense(plan) => dense(estimate, plan, caution),
-        Plan::LowRank(plan) => low_rank(estimate, plan, caution),
+        Plan::Dense(plan) => dense(estimate, plan),
+        Plan::LowRank(plan) => low_rank(estimate, plan),
     }
 }
 
-fn dense(estimate: &Estimate, plan: &Dense, caution: f64) -> Option<Target> {
+fn dense(estimate: &Estimate, plan: &Dense) -> Option<Target> {
     let (mut anchor, start) = (estimate.anchor.clone(), &plan.sums.start);
     kernel::add_scaled(&mut anchor, -1.0, start);
-    let (mut minimiser, inside) = drawn(plan, &anchor, &estimate.gradient, estimate.unsure, caution)?;
+    let (mut minimiser, inside) = drawn(plan, &anchor, &estimate.gradient, estimate.unsure)?;
     kernel::add_scaled(&mut minimiser, 1.0, start);
     kernel::add_scaled(&mut anchor, 1.0, start);
     Some(Target { anchor, minimiser, followed: Followed { inside, outside: 0.0 } })
 }
 
 /// Inside of the basis by its matrix, outside by one number (§ 11).
-fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target> {
+fn low_rank(estimate: &Estimate, plan: &LowRank) -> Option<Target> {
     let Estimate { anchor, gradient, unsure, .. } = estimate;
     let (basis, start, around) = (&plan.basis, &plan.outside.sums.start, plan.outside.believed()?);
-    let bend = around.bend * caution;
+    let bend = around.bend;
     // Newton's step as it would be if all were outside.
     let mut way: Vec<f64> = anchor.iter().zip(start).map(|(anchor, start)| anchor - start).collect();
     let there = basis.coordinates(&way);
     let slope = basis.coordinates(gradient);
     kernel::add_scaled(&mut way, -1.0 / bend, gradient);
     let along: Vec<f64> = there.iter().zip(&slope).map(|(there, slope)| there - slope / bend).collect();
-    let (mut inside, followed) = drawn(&plan.inside, &there, &slope, *unsure, caution)?;
+    let (mut inside, followed) = drawn(&plan.inside, &there, &slope, *unsure)?;
     let outside_squared = (kernel::norm_squared(&way) - kernel::norm_squared(&along)).max(0.0);
     let loss = 0.5 * around.spread_size / around.dim as f64 / bend * unsure;
     let gain = 0.5 * bend * outside_squared;
@@ -56,16 +56,16 @@ fn low_rank(estimate: &Estimate, plan: &LowRank, caution: f64) -> Option<Target>
 }
 
 /// The way from the start to the minimiser, drawn back by how unsure it is, and `f/l`, Eq. (26) to (29); `anchor` counts from the start too.
-fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64, caution: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+fn drawn(plan: &Dense, anchor: &[f64], gradient: &[f64], unsure: f64) -> Option<(Vec<f64>, Vec<f64>)> {
     let (fit, known) = plan.believed()?;
-    let bends: Vec<f64> = fit.bends.iter().map(|bend| bend * caution).collect();
-    let newton = plan.newton(anchor, gradient, &bends)?;
-    let losses = known.losses(&bends, unsure);
-    let gain: f64 = newton.iter().zip(&bends).map(|(newton, bend)| 0.5 * bend * newton * newton).sum();
+    let bends = &fit.bends;
+    let newton = plan.newton(anchor, gradient, bends)?;
+    let losses = known.losses(bends, unsure);
+    let gain: f64 = newton.iter().zip(bends).map(|(newton, bend)| 0.5 * bend * newton * newton).sum();
     let each = certain_gain(gain, losses.iter().sum(), bends.len());
     let shrunk: Vec<f64> = losses.iter().map(|loss| part_of_the_way(each, *loss)).collect();
     let way: Vec<f64> = shrunk.iter().zip(&newton).map(|(part, value)| part * value).collect();
-    let followed: Vec<f64> = shrunk.iter().zip(&bends).map(|(part, bend)| part / bend).collect();
+    let followed: Vec<f64> = shrunk.iter().zip(bends).map(|(part, bend)| part / bend).collect();
     Some((plan.directions()?.times_vector(&way), followed))
 }
 

@@ -39,22 +39,17 @@ impl Reach {
         }
     }
 
-    /// Keeps the next point within reach of its anchor, and at most `widest` away: Eq. (30) and (31). The first move is shorter; where no `L_i` are
-    /// known it is shorter still, and not longer than `unit`.
-    pub fn limit(&mut self, next: &mut [f64], anchor: &[f64], widest: f64, is_first: bool, unit: Option<f64>) {
-        let reach = self.limit.map_or(widest, |limit| limit.length.min(widest));
+    /// Keeps the next point within reach of its anchor, and at most `widest` away: Eq. (30). Where no `L_i` are known, the first move
+    /// is not longer than `unit`, and its length is the first reach.
+    pub fn limit(&mut self, next: &mut [f64], anchor: &[f64], widest: f64, unit: Option<f64>) {
         let length = kernel::distance(next, anchor);
-        let mut part = if length > reach { reach / length } else { 1.0 };
-        match unit {
-            None if is_first => part *= FRUGAL.first_move,
-            Some(unit) if self.limit.is_none() => {
-                part = (FRUGAL.first_move_unknown * part).min(unit / length);
-                let length = part * length;
-                self.limit = (length > 0.0).then_some(Limit { length, growth: FRUGAL.reach_growth_unknown });
-            }
-            _ => {}
+        let mut reach = self.limit.map_or(widest, |limit| limit.length.min(widest));
+        if let (Some(unit), None) = (unit, self.limit) {
+            reach = reach.min(unit).min(length);
+            self.limit = (reach > 0.0).then_some(Limit { length: reach, growth: FRUGAL.reach_growth_unknown });
         }
-        if part < 1.0 {
+        if length > reach {
+            let part = reach / length;
             for (x, anchor) in next.iter_mut().zip(anchor) {
                 *x = anchor + part * (*x - anchor);
             }
