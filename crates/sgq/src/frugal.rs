@@ -134,9 +134,7 @@ pub(crate) struct Constants {
     pub least_noise: f64,
     /// One contradiction counts at most so many times as much as the mean of those before it.
     pub noise_growth: f64,
-    /// The first secant without any `L_i` may be noise where it is this far from the user's gradient (the cosine), and says that
-    /// the gradient vanishes within this part of a unit: on none of the real data sets a user without noise is like that.
-    pub doubted_cosine: f64,
+    /// The first secant without any `L_i` may be noise where it says that the user's gradient vanishes within this part of a unit.
     pub doubted_radius: f64,
     /// The part of a user's own curvature by which an answer may be off where it is carried, as a multiple of its variance: the
     /// error of shared curvature is the same for all, and does not average out.
@@ -234,7 +232,6 @@ pub(crate) const FRUGAL: Constants = Constants {
     clear_sd: 3.0,
     least_noise: 1e-6,
     noise_growth: 4.0,
-    doubted_cosine: 0.75,
     doubted_radius: 0.08,
     carried_doubt: 4.0,
     roughest: 100.0,

@@ -58,11 +58,15 @@ pub struct Model {
     /// `Σ s_i` and `Σ s_i²`.
     all_sizes: f64,
     square_sizes: f64,
+    /// Whether `L_i` were told, and make the sizes.
+    told_smoothness: bool,
     /// The mean `L_i`, or what answers say of it so far.
     scale: Scale,
     answers: Answers,
     /// In which the model sees coordinates: everything below but the mean gradient for others.
     units: Units,
+    /// Whether they stay what they are.
+    are_units_settled: bool,
     /// Whether they have changed since the last move.
     changed_units: bool,
     mean_outside: Vec<f64>,
@@ -193,6 +197,7 @@ impl Belief for Model {
         *self = Self {
             learning: self.learning,
             at_start: self.at_start,
+            told_smoothness: smoothness.is_some(),
             all_sizes: sizes.iter().sum(),
             square_sizes: kernel::norm_squared(&sizes),
             sizes,
@@ -283,6 +288,9 @@ impl Model {
         if reply.hessian.is_some() && self.own.is_none() {
             self.own = Some(Box::new(Own::new(&self.start, self.sizes.len(), &self.answers)));
             self.hindsight = Hindsight::default();
+            if !self.told_smoothness {
+                self.forget_sizes();
+            }
         }
         if let Some(own) = &mut self.own {
             own.take(reply, self.sizes[user]);
@@ -366,6 +374,11 @@ impl Model {
         self.proven_steps
     }
 
+    /// Whether `L_i` were told, and are not to be learned.
+    pub(crate) fn is_told_smoothness(&self) -> bool {
+        self.told_smoothness
+    }
+
     /// Whether the mean `L_i` is what answers say of it so far.
     pub fn has_learned_scale(&self) -> bool {
         !self.scale.known && self.plan.is_some()
@@ -389,20 +402,23 @@ impl Model {
     /// Whether the next new user is to be asked at the start as well, § 8.2: not where somebody had to be asked again, because
     /// nobody else is there.
     pub(crate) fn waits_at_start(&self) -> bool {
-        let wanted = self.at_start.unwrap_or(FRUGAL.at_start + usize::from(!self.scale.known));
+        let wanted = self.at_start.unwrap_or(FRUGAL.at_start + usize::from(!self.told_smoothness));
         self.answers.count() < wanted.min(self.users())
             && self.answers.latest().is_none_or(|(_, answer)| answer.times == 1)
     }
 
-    /// Whose curvature is missing before there can be a scale, where no `L_i` are known, and that user's last answer: the longest,
-    /// § 2. A user without any holds up the others for a while only; once everybody was asked, those who were asked the least come
+    /// Whose curvature is missing before there can be a scale, where no `L_i` are known, and that user's last answer: the longest
+    /// where the last one was taken, § 2. A user without any holds up the others for a while only; once everybody was asked, those who were asked the least come
     /// next.
     pub(crate) fn lacks_curvature_of(&self) -> Option<(usize, &Answer)> {
         if self.plan.is_some() || self.waits_at_start() {
             return None;
         }
-        let may_bend = |answer: &Answer| answer.norm > 0.0 && answer.times < FRUGAL.probes;
-        let able = self.answers.iter().filter(|(_, answer)| may_bend(answer));
+        let (_, latest) = self.answers.latest()?;
+        let able = self
+            .answers
+            .iter()
+            .filter(|(_, answer)| answer.norm > 0.0 && answer.times < FRUGAL.probes && answer.point == latest.point);
         let longest = able.reduce(|one, other| if other.1.norm > one.1.norm { other } else { one });
         let others = || self.answers.iter().filter(|_| self.all_asked()).min_by_key(|(_, answer)| answer.times);
         longest.or_else(others)
@@ -520,7 +536,7 @@ impl Model {
         let Some(now) = self.answers.get(user) else {
             return;
         };
-        self.scale.see(now, before, news.as_ref(), unit, self.answers.all_asked());
+        self.scale.see((now, size), before, news.as_ref(), unit, self.answers.all_asked());
         let weight = news.as_ref().map_or(1.0, |news| news.told(self.own_curvature));
         let most = self.steepest();
         match &mut self.plan {
@@ -542,18 +558,39 @@ impl Model {
 
     /// A user's size from the length of its first answer, where no `L_i` are known: Eq. (2).
     fn learn_size(&mut self, user: usize, gradient: &[f64]) {
-        if self.scale.known || self.answers.get(user).is_some() {
+        if self.told_smoothness || self.answers.get(user).is_some() {
             return;
         }
         let length = kernel::norm(gradient);
         let lengths = self.answers.iter().map(|(_, answer)| answer.norm).sum::<f64>() + length;
-        let size = (length * (self.answers.count() + 1) as f64 / lengths).sqrt();
-        if size.is_finite() {
-            let (old, new) = (self.sizes[user], size.clamp(1.0 / FRUGAL.largest_size, FRUGAL.largest_size));
-            self.all_sizes += new - old;
-            self.square_sizes += new * new - old * old;
-            self.sizes[user] = new;
+        self.set_size(user, length * (self.answers.count() + 1) as f64 / lengths);
+    }
+
+    /// The same for everybody asked, where their answers are seen in other units.
+    fn learn_sizes_anew(&mut self) {
+        let norms: Vec<(usize, f64)> = self.answers.iter().map(|(user, answer)| (user, answer.norm)).collect();
+        let mut lengths = 0.0;
+        self.forget_sizes();
+        for (before, (user, length)) in norms.into_iter().enumerate() {
+            lengths += length;
+            self.set_size(user, length * (before + 1) as f64 / lengths);
         }
+    }
+
+    fn set_size(&mut self, user: usize, times_the_mean: f64) {
+        let size = times_the_mean.sqrt().clamp(1.0 / FRUGAL.largest_size, FRUGAL.largest_size);
+        if size.is_finite() {
+            let old = std::mem::replace(&mut self.sizes[user], size);
+            self.all_sizes += size - old;
+            self.square_sizes += size * size - old * old;
+        }
+    }
+
+    /// All sizes are one, as before anybody was asked: users who tell their Hessians need no others but known ones.
+    fn forget_sizes(&mut self) {
+        let users = self.users() as f64;
+        self.sizes.fill(1.0);
+        (self.all_sizes, self.square_sizes) = (users, users);
     }
 
     /// What all answers say together.
@@ -586,7 +623,7 @@ impl Model {
         };
         let view = View {
             all_sizes: self.all_sizes,
-            sized_before: self.scale.known,
+            sized_before: self.told_smoothness,
             answers: &self.answers,
             sizes: &self.sizes,
             square_sizes: self.square_sizes,

@@ -90,13 +90,14 @@ impl ToMinimiser {
         }
         self.reach.grow(|| kernel::distance(step.reply.point, belief.anchor()));
         let had_failed = self.safeguard.has_failed();
-        let known = step.smoothness.filter(|_| belief.scale().known);
+        let known = step.smoothness.filter(|_| belief.is_told_smoothness());
         self.safeguard.watch(belief, known.map(Smoothness::each), &units.point_outside(step.reply.point));
         let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
             (false, ..) => self.go(belief, step.reply.point, point),
             // SAGA's steps, from the answer after the one that showed the failure on.
             (true, true, Some(kept)) => {
-                let size = 1.0 / (FRUGAL.saga_step * belief.scale().largest.max(f64::MIN_POSITIVE));
+                let largest = known.map_or(0.0, Smoothness::max);
+                let size = 1.0 / (FRUGAL.saga_step * largest.max(f64::MIN_POSITIVE));
                 let [fresh, kept, mean] = [step.reply.gradient, &kept.gradient, belief.answers().mean_before()]
                     .map(|gradient| units.gradient_outside(gradient));
                 let mut outside = units.point_outside(point).into_owned();

@@ -199,6 +199,7 @@ fn settings_are_read_and_set_by_name() {
     seen.sort_unstable();
     seen.dedup();
     let all = [
+        "at_start",
         "bonus",
         "candidates",
         "cost_aware",
@@ -213,7 +214,6 @@ fn settings_are_read_and_set_by_name() {
         "rank",
         "sharp",
         "step_after_sweep",
-        "units",
     ];
     assert_eq!(seen, all);
     // Those that follow from the number of users take a value all the same, and whole numbers are numbers.
@@ -304,7 +304,7 @@ fn methods_are_shown_in_a_line() {
             method::sgq(0.3),
             "sgq: last-gradient + surrogate-ei + sgd, p = 0.3, bonus = 1, sharp = false, cost_aware = false, lazy = false, learned = false",
         ),
-        (method::frugal(), "frugal: model + informative + to-minimiser, learned = false, units = false"),
+        (method::frugal(), "frugal: model + informative + to-minimiser, learned = false"),
         (method::saga().named("mine"), "mine: last-gradient + uniform + saga, lazy = false, learned = false"),
     ] {
         assert_eq!(method.to_string(), line);

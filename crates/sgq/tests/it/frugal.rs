@@ -71,23 +71,28 @@ fn from_slopes(users: usize, dim: usize, slope: impl Fn(usize, usize, f64) -> f6
 }
 
 #[test]
-fn without_smoothness_the_first_user_is_asked_twice() {
+fn without_smoothness_one_of_the_first_three_is_asked_twice() {
     for seed in 0..10 {
         let problem = quadratic(12, 4, seed);
         let start = vec![3.0, -3.0, 3.0, 0.0];
         let mut session = open(Settings::new(start.clone(), 12).seed(seed));
+        let (mut gradient, mut mean, mut lengths) = (vec![0.0; 4], vec![0.0; 4], Vec::new());
+        for _ in 0..3 {
+            let (user, at) = advance(&mut session, &problem);
+            assert_eq!(at, start);
+            problem.gradient(user, &start, &mut gradient);
+            mean.iter_mut().zip(&gradient).for_each(|(mean, slope)| *mean += slope / 3.0);
+            lengths.push((norm(&gradient), user));
+        }
+        lengths.sort_by(|one, other| one.0.total_cmp(&other.0));
         let (first, at) = advance(&mut session, &problem);
-        assert_eq!(at, start);
-        let (second, at) = advance(&mut session, &problem);
-        assert_eq!(second, first);
-        // A little way down the first gradient.
-        let (mut gradient, mut way) = (vec![0.0; 4], at);
-        problem.gradient(first, &start, &mut gradient);
-        way.iter_mut().zip(&start).for_each(|(way, start)| *way -= start);
-        let along: f64 = way.iter().zip(&gradient).map(|(way, gradient)| way * gradient).sum();
+        assert_eq!(first, lengths[2].1, "whose gradient is the longest");
+        // A little way down the mean gradient.
+        let way: Vec<f64> = at.iter().zip(&start).map(|(at, start)| at - start).collect();
+        let along: f64 = way.iter().zip(&mean).map(|(way, mean)| way * mean).sum();
         let little = 1e-4 * (1.0 + norm(&start));
         assert!((norm(&way) / little - 1.0).abs() < 1e-9);
-        assert!((along / (norm(&gradient) * little) + 1.0).abs() < 1e-9);
+        assert!((along / (norm(&mean) * little) + 1.0).abs() < 1e-9);
         assert_ne!(advance(&mut session, &problem).0, first);
         (0..117).for_each(|_| _ = advance(&mut session, &problem));
         let gap = problem.gap(session.point()).unwrap() / problem.gap(&start).unwrap();
@@ -207,7 +212,7 @@ fn answers_set_aside_are_paid_for_and_asked_again() {
     assert!(set_aside >= 5, "{set_aside}");
 }
 
-/// Downhill for ever, with several questions out: a move goes at most twice as far as where somebody has answered (or a
+/// Downhill for ever, with several questions out: a move goes at most twice as far on as where somebody has answered (or a
 /// gradient's length over `L`, from there), however many answers come.
 #[test]
 fn moves_do_not_run_ahead_of_the_answers() {
@@ -218,7 +223,7 @@ fn moves_do_not_run_ahead_of_the_answers() {
         let (query, before) = (out.pop_front().unwrap(), session.point()[0]);
         session.tell(query.ticket, &[-1.0]).unwrap();
         farthest = farthest.max(query.point[0]);
-        let most = before.max(2.0 * farthest).max(farthest + 1.0);
+        let most = before.max(3.0 * farthest).max(farthest + 1.0);
         // Nobody has answered at a move yet: then it goes by what is expected.
         assert!(farthest == 0.0 || session.point()[0] <= most + 1e-12, "{:?} and not {most}", session.point());
     }
@@ -230,7 +235,7 @@ fn moves_do_not_run_ahead_of_the_answers() {
 fn the_longer_an_answer_set_aside_the_further_back() {
     let back_to = |answer: f64| {
         let mut session = open(Settings::new(vec![0.0], 3).smoothness(vec![1.0; 3]));
-        for gradient in [-1.0, answer] {
+        for gradient in [-1.0, -1.0, answer] {
             let query = session.ask().unwrap().unwrap();
             session.tell(query.ticket, &[gradient]).unwrap();
             if gradient > 0.0 {
@@ -238,7 +243,7 @@ fn the_longer_an_answer_set_aside_the_further_back() {
                 return session.point()[0] / query.point[0];
             }
         }
-        unreachable!("the second answer is uphill");
+        unreachable!("the third answer is uphill");
     };
     for (answer, part) in [(4.0, 0.5), (30.0, 0.5), (1e3, 6f64.ln() / 1e3f64.ln()), (1e300, 0.02)] {
         assert!((back_to(answer) - part).abs() < 1e-12, "{answer}: {} and not {part}", back_to(answer));
@@ -312,7 +317,7 @@ fn arrives_without_smoothness() {
             let problem = from_slopes(users, dim, |user, _, x| slope_of(user, x));
             let mut session = open(Settings::new(vec![start; dim], users));
             let first = slope(&problem, session.point());
-            let queries = if name == "one curved" { 40 * users + 60 } else { 200 };
+            let queries = if name == "one curved" { 40 * users + 60 } else { 300 };
             (0..queries).for_each(|_| _ = advance(&mut session, &problem));
             let last = slope(&problem, session.point());
             assert!(last <= 1e-6 * first, "{last:e} after {first:e}: {name}, {users} users, {dim}");

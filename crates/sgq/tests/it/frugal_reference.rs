@@ -106,8 +106,8 @@ fn check_choice(naive: &Naive, point: &[f64], user: usize, costs: &[f64], before
         let score = scores[user].expect("a user of the less recently asked half");
         assert!(score >= largest(scores) * (1.0 - 1e-12), "{place}: {score} and not {}", largest(scores));
     };
-    if naive.probes() {
-        assert_eq!(naive.times_asked(user), 1, "{place}: a probe");
+    if let Some(probed) = naive.probes() {
+        assert_eq!(user, probed, "{place}: a probe");
         return;
     }
     if let Some(set_aside) = naive.set_aside_last() {
@@ -122,7 +122,7 @@ fn check_choice(naive: &Naive, point: &[f64], user: usize, costs: &[f64], before
     let asked = costs.len() - unasked.len();
     let may_ask_again = !before.again && asked >= 8;
     before.again = naive.times_asked(user) > 0;
-    if !naive.is_smoothness_known() && before.looked < 2.min(asked / 2) {
+    if naive.has_learned_smoothness() && before.looked < 2.min(asked / 2) {
         is_largest(&naive.scores_far(point, costs));
         before.looked += 1;
         return;
@@ -281,9 +281,7 @@ fn each_point_in_the_span(dim: usize) {
             let next = naive.answer(query.user, &way, &span.coordinates(&gradient));
             let next = span.point(&case.start, &next);
             let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
-            // The naive version does not look at units.
-            let doubts = session.remaining().is_some_and(|remaining| remaining.doubts_units);
-            let remaining = Expected::differs(naive.remaining(), session.remaining()).filter(|_| !doubts);
+            let remaining = Expected::differs(naive.remaining(), session.remaining());
             steps.push(Step { apart, moved, asked_at_least: 0, remaining });
         }
         compared += steps.len();

@@ -150,8 +150,7 @@ impl Model {
         let (low, high) = (expected / factor, expected * factor);
         let at_start = (gap.start - gap.losses).max(FRUGAL.least_certain_gain * gap.start);
         let (asked, users) = (self.answers.count(), self.users());
-        let is_tried =
-            asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
+        let is_tried = asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
         let is_number = high.is_finite() && at_start.is_finite();
         is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried })
     }

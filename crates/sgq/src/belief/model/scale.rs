@@ -17,7 +17,8 @@ use crate::{
 pub(crate) struct Scale {
     pub known: bool,
     pub mean: f64,
-    pub largest: f64,
+    /// The mean that was told, whether it is in use or not.
+    told: Option<f64>,
     /// The largest curvature between two answers of one user, and in how many there was any.
     steepest: f64,
     secants: f64,
@@ -49,18 +50,20 @@ impl Lengths {
 
 impl Scale {
     pub fn new(smoothness: Option<&Smoothness>) -> Self {
-        smoothness.map_or_else(Self::default, |known| Self {
-            known: true,
-            mean: known.mean(),
-            largest: known.max(),
-            ..Self::default()
-        })
+        smoothness.map_or_else(Self::default, |known| Self { known: true, mean: known.mean(), ..Self::default() })
     }
 
     /// Takes an answer, and the one of the same user that it replaces, to learn the mean where it is not known: Eq. (3).
     ///
     /// `news` is what it says of curvature, and `unit` what counts as far.
-    pub fn see(&mut self, now: &Answer, before: Option<&Answer>, news: Option<&Secant>, unit: f64, all_asked: bool) {
+    pub fn see(
+        &mut self,
+        (now, size): (&Answer, f64),
+        before: Option<&Answer>,
+        news: Option<&Secant>,
+        unit: f64,
+        all_asked: bool,
+    ) {
         if self.known {
             return;
         }
@@ -73,7 +76,7 @@ impl Scale {
         self.doubted = false;
         if let Some(secant) = news {
             let curvature = if secant.is_clear() { secant.curvature() } else { 0.0 };
-            self.doubted = self.mean == 0.0 && curvature > 0.0 && looks_like_noise(secant, now.norm, unit);
+            self.doubted = self.mean == 0.0 && curvature > 0.0 && looks_like_noise(secant, now.norm / size, unit);
             let kept = if all_asked { FRUGAL.scale_kept } else { 1.0 };
             if curvature > 0.0 || secant.noise <= 0.0 {
                 self.steepest = (kept * self.steepest).max(curvature);
@@ -97,7 +100,6 @@ impl Scale {
         // Not where nothing was seen, nor past what numbers can hold.
         if mean > 0.0 && mean.is_finite() {
             self.mean = mean;
-            self.largest = mean;
         }
     }
 
@@ -109,8 +111,28 @@ impl Scale {
         let secants = || answers.iter().filter_map(|(_, answer)| answer.secant.as_ref());
         self.steepest = secants().map(Secant::curvature).fold(0.0, f64::max);
         self.secants = secants().count() as f64;
-        (self.mean, self.largest, self.flat, self.doubted) = (0.0, 0.0, 0, false);
+        (self.mean, self.flat, self.doubted) = (0.0, 0, false);
         self.margin(answers.all_asked());
+    }
+
+    /// Forgets what was learned, and what was known, where answers are seen in other units.
+    pub fn change_units(&mut self, answers: &Answers) {
+        *self = Self { told: self.told, ..Self::default() };
+        for (_, answer) in answers.iter() {
+            self.asked.add(answer.norm);
+            if answer.times > 1 {
+                self.again.add(answer.norm);
+            }
+        }
+    }
+
+    /// Back in the units in which it was known, if it was; else it is learned from the secants held.
+    pub fn restore(&mut self, answers: &Answers) {
+        self.change_units(answers);
+        match self.told {
+            Some(mean) => (self.known, self.mean) = (true, mean),
+            None => self.relearn(answers),
+        }
     }
 
     /// How far to go to look for curvature: ten times as far each time there was none, up to a unit. With noise it is so far
@@ -128,9 +150,7 @@ impl Scale {
     }
 }
 
-/// Whether a secant down a user's own gradient, which has that length there, is neither along it nor short enough for the gradient
-/// to vanish anywhere but very near: Eq. (59).
+/// Whether a user's gradient, which has that length without the size, would vanish very near by a secant: Eq. (59).
 fn looks_like_noise(secant: &Secant, norm: f64, unit: f64) -> bool {
-    let (length, along) = (kernel::norm(&secant.change), kernel::dot(&secant.direction, &secant.change));
-    secant.noise <= 0.0 && along < FRUGAL.doubted_cosine * length && norm < FRUGAL.doubted_radius * unit * length
+    secant.noise <= 0.0 && norm < FRUGAL.doubted_radius * unit * kernel::norm(&secant.change)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Alignment, Answers, Curvature, Model, Verdict};
+use super::{Alignment, Answers, Curvature, Model, Verdict, secants::Secant};
 use crate::frugal::{FRUGAL, TINY};
 
 /// What each coordinate of a point is multiplied by, and of a gradient divided by, before the model sees it. Empty where all are
@@ -44,15 +44,11 @@ impl Units {
         vector.iter().zip(&self.0).map(|(value, unit)| by(*value, *unit)).collect::<Vec<f64>>().into()
     }
 
-    /// The mean of their squares.
-    fn mean_square(&self) -> f64 {
-        if self.is_plain() { 1.0 } else { self.0.iter().map(|unit| unit * unit).sum::<f64>() / self.0.len() as f64 }
-    }
-
-    /// Units in which users' gradients are about as long along each coordinate, Eq. (70); none where those that are there will do.
-    fn fitting(&self, answers: &Answers) -> Option<Self> {
+    /// Units in which users' gradients are about as long along each coordinate, Eq. (70), where they are not about as long as they
+    /// are.
+    fn fitting(answers: &Answers) -> Option<Self> {
         let dim = answers.mean_gradient().len();
-        let gradients = || answers.iter().map(|(_, answer)| self.gradient_outside(&answer.gradient));
+        let gradients = || answers.iter().map(|(_, answer)| &answer.gradient);
         let mut lengths = vec![0.0; dim];
         gradients().for_each(|it| it.iter().zip(&mut lengths).for_each(|(slope, sum)| *sum += slope * slope));
         // Each user's gradient counts with the same length in these units, or the steepest user would decide alone.
@@ -66,40 +62,60 @@ impl Units {
         let largest = roots.iter().copied().fold(0.0, f64::max);
         // A coordinate that is nothing but rounding says nothing.
         let told: Vec<usize> = (0..dim).filter(|k| roots[*k] > FRUGAL.rounding * largest).collect();
-        let held = |k: usize| self.0.get(k).copied().unwrap_or(1.0);
-        let off = |k: usize| (roots[k] / held(k)).log2();
-        let (low, high) = told.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), k| {
-            let off = off(*k);
-            (low.min(off), high.max(off))
-        });
+        let smallest = told.iter().map(|k| roots[*k]).reduce(f64::min)?;
         let by_chance = if answers.all_asked() { 0.0 } else { FRUGAL.units_by_chance / answers.count() as f64 };
-        if !(high - low > FRUGAL.units_apart + by_chance && largest.is_finite()) {
+        if !((largest / smallest).log2() > FRUGAL.units_apart + by_chance && largest.is_finite()) {
             return None;
         }
         // What all have in common says nothing; a power of two rounds nothing.
         let common = (told.iter().map(|k| roots[*k].log2()).sum::<f64>() / told.len() as f64).round().exp2();
-        let mut units: Vec<f64> = (0..dim).map(held).collect();
+        let mut units = vec![1.0; dim];
         told.iter().for_each(|k| units[*k] = roots[*k] / common);
         Some(Self(units))
     }
+
+    /// Whether curvature along coordinates is more alike in these units than without any, by a secant that is seen in them.
+    fn are_borne_out(&self, secant: &Secant) -> bool {
+        let bends = secant.direction.iter().zip(&secant.change).zip(&self.0);
+        let logs = bends.map(|((way, change), unit)| ((change / way).abs().log2(), 2.0 * unit.log2()));
+        let logs: Vec<(f64, f64)> = logs.filter(|(bend, _)| bend.is_finite()).collect();
+        unlike(logs.iter().map(|(bend, _)| *bend)) <= unlike(logs.iter().map(|(bend, unit)| bend + unit))
+    }
+}
+
+/// The sum of squares about the mean.
+fn unlike(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let mean = values.clone().sum::<f64>() / values.clone().count().max(1) as f64;
+    values.map(|value| (value - mean).powi(2)).sum()
 }
 
 impl Model {
-    /// Looks at the units of coordinates, and takes others where these are far off: sections 2 to 5 begin again with the answers
-    /// held.
+    /// Takes other units where coordinates are of very different scales, and leaves them again if the probe that follows contradicts
+    /// them: sections 2 to 5 then begin again with the answers held.
     pub(super) fn fit_units(&mut self, point: &[f64]) {
         let is_dense = matches!(Curvature::of(self.start.len()), Curvature::Matrix { .. });
         let is_exact = !self.noise.is_found() && self.noise.last <= 0.0;
-        if matches!(self.verdict, Verdict::SetAside { .. })
+        if self.are_units_settled
+            || matches!(self.verdict, Verdict::SetAside { .. })
             || self.own.is_some()
             || !(is_dense && is_exact && self.answers.count() >= FRUGAL.first_units)
         {
             return;
         }
-        if let Some(units) = self.units.fitting(&self.answers) {
-            self.change_units(units);
-            let here = self.units.point_inside(point).into_owned();
-            self.fit(&here);
+        if self.units.is_plain() {
+            if let Some(units) = Units::fitting(&self.answers) {
+                self.change_units(units);
+            }
+        } else if let Some((_, answer)) = self.answers.latest().filter(|(_, answer)| answer.fresh)
+            && self.plan.is_some()
+            && let Some(secant) = &answer.secant
+        {
+            self.are_units_settled = true;
+            if !self.units.are_borne_out(secant) {
+                self.change_units(Units::default());
+                let here = self.units.point_inside(point).into_owned();
+                self.fit(&here);
+            }
         }
     }
 
@@ -117,10 +133,13 @@ impl Model {
             (*to, *anchor) = (again(to), again(anchor));
         }
         self.hindsight.change(again);
-        if self.scale.known {
-            self.scale.mean *= old.mean_square() / units.mean_square();
-        } else {
-            self.scale.relearn(&self.answers);
+        if !self.told_smoothness {
+            self.learn_sizes_anew();
+        }
+        match self.units.is_plain() {
+            true => self.scale.restore(&self.answers),
+            // `L_i` that were told do not bound curvature in these units, and secants that were not meant to may not show it.
+            false => self.scale.change_units(&self.answers),
         }
         (self.plan, self.alignment, self.estimate) = (None, Alignment::default(), None);
         self.changed_units = true;

@@ -103,8 +103,10 @@ pub struct Naive {
     is_known: bool,
     /// Who was asked again before there were any sums, where it is not known.
     probed: Option<usize>,
-    /// Everybody's first answer: the user, and the length.
+    /// Everybody's first answer: the user, and the length, size included.
     firsts: Vec<(usize, f64)>,
+    /// The answer of `P`: that of the user who was asked first, as it is when the sums begin.
+    first: Vector,
     /// The `d` of `β₀` and `φ`, and how much curvature varies: not the same in coordinates of a span.
     parameters: usize,
     varies: f64,
@@ -117,7 +119,6 @@ pub struct Naive {
     last_move: Matrix,
     first_moves: Matrix,
     in_first_moves: f64,
-    caution: f64,
     /// `a_w`, none before the first move; how far from it the next point may be at most; how often each was set aside.
     anchor: Option<Vector>,
     reach: Reach,
@@ -146,6 +147,7 @@ impl Naive {
             is_known: true,
             probed: None,
             firsts: Vec::new(),
+            first: Col::zeros(dim),
             parameters: dim,
             varies: 0.7,
             answers: Vec::new(),
@@ -155,7 +157,6 @@ impl Naive {
             last_move: identity(dim, 0.0),
             first_moves: identity(dim, 0.0),
             in_first_moves: 0.0,
-            caution: 1.0,
             anchor: None,
             reach: ANYWHERE,
             uphill: false,
@@ -194,6 +195,7 @@ impl Naive {
         self.hindsight.grow();
         longer(&mut self.x);
         longer(&mut self.first_point);
+        longer(&mut self.first);
         for (matrix, new) in
             [(&mut self.shared, self.typical), (&mut self.last_move, 0.0), (&mut self.first_moves, 0.0)]
         {
@@ -238,14 +240,15 @@ impl Naive {
                 return self.point();
             }
             self.reach.length = (self.reach.growth * self.reach.length).max(way.norm_l2());
-            self.caution = match self.uphill {
-                true if self.caution < 1.0 => (1.4 * self.caution).min(1.0),
-                true => self.caution,
-                false => (self.caution / 1.1).max(1.0 / 3.0),
-            };
         }
-        self.be_cautious(user, &g);
         let has_model = self.mean_smoothness > 0.0;
+        let g = match self.times_asked(user) {
+            0 => self.with_learned_size(user, gradient),
+            _ => g,
+        };
+        if self.answers.is_empty() {
+            self.first = g.clone();
+        }
         let secant_from = self.record(user, g);
         if !self.is_known && !self.learn(user) {
             return self.point();
@@ -258,16 +261,23 @@ impl Naive {
         let mean = self.mean_gradient(&spread, &curvature);
         self.typical = curvature.typical;
         self.shared = curvature.shared.clone();
-        self.go(&spread, &curvature, &mean);
+        if !self.waits_at_start() {
+            self.go(&spread, &curvature, &mean);
+        }
         self.point()
+    }
+
+    /// Whether the next new user is asked at the start too.
+    fn waits_at_start(&self) -> bool {
+        self.last_answers().len() < if self.is_known { 2 } else { 3 }.min(self.sizes.len())
     }
 
     fn all_asked(&self) -> bool {
         self.last_answers().len() == self.sizes.len()
     }
 
-    pub fn is_smoothness_known(&self) -> bool {
-        self.is_known
+    pub fn has_learned_smoothness(&self) -> bool {
+        !self.is_known && self.mean_smoothness > 0.0
     }
 
     /// How many believed answers a user has given.
@@ -289,28 +299,13 @@ impl Naive {
         self.last_answers().iter().map(|answer| answer.g.norm_l2()).fold(0.0, f64::max)
     }
 
-    /// A repeated answer that is four times longer than every first one doubles all curvature.
-    fn be_cautious(&mut self, user: usize, g: &Vector) {
-        if self.answers.iter().all(|answer| answer.user != user) {
-            return;
-        }
-        if g.norm_l2() > 4.0 * self.longest_first() {
-            self.caution *= 2.0;
-        }
-    }
-
-    /// The length of the longest of everybody's first answers.
-    fn longest_first(&self) -> f64 {
-        self.firsts.iter().map(|(_, length)| *length).fold(0.0, f64::max)
-    }
-
     /// Takes an answer down; returns that user's gradient before, if there is a new secant.
     fn record(&mut self, user: usize, g: Vector) -> Option<Vector> {
         let mut secant_from = None;
         let before: Vec<&Answer> = self.answers.iter().filter(|answer| answer.user == user).collect();
         match before.as_slice() {
             [] => {
-                self.firsts.push((user, g.norm_l2()));
+                self.firsts.push((user, self.sizes[user] * g.norm_l2()));
                 self.first_moves += &self.last_move;
                 self.in_first_moves += 1.0;
             }
@@ -381,8 +376,7 @@ impl Naive {
 
     /// `C`, for a `B`.
     fn covariance(&self, b: &Matrix) -> Matrix {
-        let first = &self.answers[0].g;
-        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.05, first, first)))
+        scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.05, &self.first, &self.first)))
     }
 
     /// `T²`, before it is scaled, is the root of the pooled spread.
@@ -425,10 +419,7 @@ impl Naive {
         let prior_weight = sigma2 / (0.2 * prior).powi(2);
         let asked = self.last_answers().len() as f64;
         let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * many / (many + 20.0))).max(0.002);
-        let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight))
-            .max(floor)
-            .max(0.01 * most)
-            .min(most);
+        let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight)).max(floor).min(most);
 
         let tau = dim * sigma2 / (self.varies * typical).powi(2);
         let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
@@ -438,8 +429,7 @@ impl Naive {
             (n[(i, j)] + n[(j, i)]) / (e[i] + e[j]) + unsure
         });
         let (values, vectors) = eigen(&(&v * fit * v.transpose()));
-        let within: Vec<f64> =
-            values.iter().map(|value| value.max((typical / 5.0).max(floor)).min(most.max(typical))).collect();
+        let within: Vec<f64> = values.iter().map(|value| value.max(floor).min(most.max(typical))).collect();
         let h = compose(&vectors, within.iter().copied());
         Curvature { typical, shared: t * h * t, values: within, vectors }
     }
@@ -466,7 +456,7 @@ impl Naive {
     fn mean_gradient(&self, spread: &Spread, curvature: &Curvature) -> MeanGradient {
         let b = &curvature.shared;
         let c = self.covariance(b);
-        let (answers, users) = (self.last_answers(), self.sizes.len() as f64);
+        let (answers, users) = (self.last_answers(), self.sizes.iter().sum::<f64>());
         let error: Vec<f64> = answers
             .iter()
             .map(|answer| {
@@ -477,9 +467,12 @@ impl Naive {
         let q: Vec<f64> = error.iter().map(|error| 1.0 / (1.0 + error)).collect();
         let size = |answer: &Answer| self.sizes[answer.user];
         let held: f64 = q.iter().sum();
-        let untold = 1.0 - answers.iter().zip(&q).map(|(answer, q)| size(answer) * q).sum::<f64>() / users;
+        let told: f64 = answers.iter().zip(&q).map(|(answer, q)| size(answer) * q).sum();
+        let untold = 1.0 - told / users;
+        // Where the larger are not asked sooner, they count more.
+        let rest = |answer: &Answer| if self.is_known { 1.0 / held } else { size(answer) / told };
         let weights: Vec<f64> =
-            answers.iter().zip(&q).map(|(answer, q)| q * (size(answer) / users + untold / held)).collect();
+            answers.iter().zip(&q).map(|(answer, q)| q * (size(answer) / users + untold * rest(answer))).collect();
         let total: f64 = weights.iter().sum();
 
         let mut at = Col::zeros(self.dim());
@@ -510,7 +503,7 @@ impl Naive {
         b + scaled_matrix(0.5 / self.sums().k, &(&own + own.transpose()))
     }
 
-    /// `l`, without caution, and `U`.
+    /// `l` and `U`.
     fn step_curvature(&self, spread: &Spread, curvature: &Curvature) -> (Vec<f64>, Matrix) {
         if self.secants.is_empty() {
             // The same matrix as H, but where its eigenvalues were moved to a bound they are equal, and U could be anything.
@@ -525,8 +518,7 @@ impl Naive {
     fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
         let Spread { t, t_inverse, .. } = spread;
         let (dim, carried) = (self.dim() as f64, self.carried());
-        let (values, u) = self.step_curvature(spread, curvature);
-        let l: Vec<f64> = values.iter().map(|value| self.caution * value).collect();
+        let (l, u) = self.step_curvature(spread, curvature);
         let w = t_inverse * &u;
         let place = u.transpose() * t * &mean.at;
         let pull = w.transpose() * &mean.gradient;
@@ -539,28 +531,24 @@ impl Naive {
         let target = &w * Col::from_fn(self.dim(), |j| f[j] * z[j]);
         self.last_move = compose(&w, f.iter().zip(&l).map(|(f, l)| f / l));
         self.x = self.within_trust_region(target, mean);
-        if self.anchor.is_none() {
-            let mut way = scaled(if self.is_known { 0.5 } else { 0.2 }, &(&self.x - &mean.at));
-            if !self.is_known {
-                let length = way.norm_l2().min(self.unit());
-                way = scaled(length / way.norm_l2(), &way);
-                self.reach = Reach { length, growth: 2.0 };
-            }
-            self.x = &mean.at + way;
+        if self.anchor.is_none() && !self.is_known {
+            let way = &self.x - &mean.at;
+            let length = way.norm_l2().min(self.unit());
+            self.x = &mean.at + scaled(length / way.norm_l2(), &way);
+            self.reach = Reach { length, growth: 2.0 };
         }
         self.fading = spread.h2 * dim / trace(&mean.c);
         self.anchor = Some(mean.at.clone());
-        self.look_ahead(&Basis { l: &values, u: &u, spread, mean }, carried);
+        self.look_ahead(&Basis { l: &l, u: &u, spread, mean }, carried);
     }
 
     fn within_trust_region(&self, target: Vector, mean: &MeanGradient) -> Vector {
         let growth = if self.uphill { 1.0 } else { 2.0 };
         let mut here = (&self.x - &mean.at).norm_l2();
-        if let Some(before) = self.anchor.as_ref().filter(|_| self.sizes.len() < 4) {
+        if let Some(before) = &self.anchor {
             here = here.max((&self.x - before).norm_l2());
         }
-        let slope = mean.gradient.norm_l2().min(self.longest_first());
-        let radius = (growth * here).max(slope / self.mean_smoothness).min(self.reach.length);
+        let radius = (growth * here).max(mean.gradient.norm_l2() / self.mean_smoothness).min(self.reach.length);
         let way = &target - &mean.at;
         let length = way.norm_l2();
         if length > radius { &mean.at + scaled(radius / length, &way) } else { target }

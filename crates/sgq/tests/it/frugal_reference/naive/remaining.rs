@@ -8,7 +8,7 @@ use super::{
 };
 use crate::frugal_reference::remaining::{Expected, Terms};
 
-/// What a move is made of: `l` without caution, `U`, and what was found before.
+/// What a move is made of: `l`, `U`, and what was found before.
 pub(super) struct Basis<'a> {
     pub l: &'a [f64],
     pub u: &'a Matrix,
@@ -61,7 +61,7 @@ impl Naive {
 
     /// `R`, with the `r_i` of Eq. (23): to where the last answer was taken, and not to where the move leads.
     pub(super) fn carried(&self) -> f64 {
-        let users = self.sizes.len() as f64;
+        let users = self.sizes.iter().sum::<f64>();
         let far = self.last_answers().into_iter().map(|answer| {
             let off2 = self.off_secant2(answer.user, &(&self.x - &answer.x));
             (self.sizes[answer.user] / users).powi(2) * off2
