@@ -4,15 +4,90 @@
 //! multiplications and additions. The result is therefore the same, bit for bit, on every processor, and the
 //! compiler is free to use whatever vector registers it finds.
 
-use std::cmp::Ordering;
+// Named, because a benchmark has this file as a module of its own.
+#[path = "kernel/square.rs"]
+mod square;
+
+use std::{cmp::Ordering, ops::Range};
 
 use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
+
+pub(crate) use square::{Reflections, Sweep, add_product, add_symmetric_product, reflect_row, reflect_rows, turned};
 
 const LANES: usize = 16;
 
+/// Sums over more numbers are sums over pieces of this many, always the same ones: several threads may work on them.
+const PIECE: usize = 1 << 12;
+
+/// With fewer numbers, threads would take longer to wake than to work.
+const FEW: usize = 1 << 16;
+
+/// The sum of what each piece of so many numbers comes to, in order.
+#[inline(always)]
+fn in_pieces(len: usize, of_piece: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
+    sums_in_pieces(len, |piece| [of_piece(piece)])[0]
+}
+
+/// The same for several sums.
+#[inline(always)]
+fn sums_in_pieces<const SUMS: usize>(len: usize, of_piece: impl Fn(Range<usize>) -> [f64; SUMS] + Sync) -> [f64; SUMS] {
+    if len <= PIECE {
+        return of_piece(0..len);
+    }
+    let mut pieces = vec![[0.0; SUMS]; len.div_ceil(PIECE)];
+    let fill = |(k, sums): (usize, &mut [f64; SUMS])| *sums = of_piece(k * PIECE..((k + 1) * PIECE).min(len));
+    match len <= FEW {
+        true => pieces.iter_mut().enumerate().for_each(fill),
+        false => pieces.par_iter_mut().with_min_len(FEW / PIECE / 2).enumerate().for_each(fill),
+    }
+    pieces.into_iter().fold([0.0; SUMS], |sums, piece| std::array::from_fn(|k| sums[k] + piece[k]))
+}
+
+/// Calls `each` with pieces of `y` and the same pieces of `x`, in several threads where there are many numbers.
+#[inline(always)]
+pub(crate) fn each_piece(y: &mut [f64], x: &[f64], each: impl Fn(&mut [f64], &[f64]) + Sync) {
+    if y.len() <= FEW {
+        return each(y, x);
+    }
+    y.par_chunks_mut(FEW / 4).zip(x.par_chunks(FEW / 4)).for_each(|(y, x)| each(y, x));
+}
+
 /// `⟨a, b⟩`.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    reduce(a, b, |x, y| Product.of_numbers(x, y))
+    debug_assert_eq!(a.len(), b.len());
+    in_pieces(a.len(), |piece| reduce(&a[piece.clone()], &b[piece], |x, y| Product.of_numbers(x, y)))
+}
+
+/// `⟨v, to − from⟩`.
+pub(crate) fn dot_with_difference(v: &[f64], from: &[f64], to: &[f64]) -> f64 {
+    in_pieces(v.len(), |piece| way_of_piece(v, from, to, piece)[1])
+}
+
+/// `‖to − from‖²` and `⟨v, to − from⟩`.
+pub(crate) fn way(v: &[f64], from: &[f64], to: &[f64]) -> (f64, f64) {
+    let [far, along] = sums_in_pieces(v.len(), |piece| way_of_piece(v, from, to, piece));
+    (far, along)
+}
+
+#[inline(always)]
+fn way_of_piece(v: &[f64], from: &[f64], to: &[f64], piece: Range<usize>) -> [f64; 2] {
+    let mut lanes = [[0.0; LANES]; 2];
+    let [(v, v_rest), (from, from_rest), (to, to_rest)] =
+        [v, from, to].map(|vector| vector[piece.clone()].as_chunks::<LANES>());
+    for ((v, from), to) in v.iter().zip(from).zip(to) {
+        for lane in 0..LANES {
+            let way = to[lane] - from[lane];
+            lanes[0][lane] += way * way;
+            lanes[1][lane] += v[lane] * way;
+        }
+    }
+    for (lane, v) in v_rest.iter().enumerate() {
+        let way = to_rest[lane] - from_rest[lane];
+        lanes[0][lane] += way * way;
+        lanes[1][lane] += v * way;
+    }
+    lanes.map(fold)
 }
 
 /// The sum of all numbers.
@@ -86,7 +161,10 @@ fn fold(mut lanes: [f64; LANES]) -> f64 {
 
 /// Writes `⟨row, vector⟩` of every row into `out`: the bits of [`dot`], in the widest registers at hand.
 pub(crate) fn dot_with_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(EveryRow(rows, vector, out, Product));
+    match vector.len() <= PIECE {
+        true => Arch::new().dispatch(EveryRow(rows, vector, out, Product)),
+        false => every_long_row(rows, vector, out, Product),
+    }
 }
 
 /// [`dot_with_rows`] of rows in half the precision: the bits of [`dot`] with the numbers converted first.
@@ -97,12 +175,16 @@ pub(crate) fn dot_with_short_rows(rows: &[f32], vector: &[f64], out: &mut [f64])
 /// [`dot`] with a row of which only the numbers that are not zero are given, by column: to the same bits, as zeros change no
 /// sum.
 pub(crate) fn dot_sparse(columns: &[u32], values: &[f64], vector: &[f64]) -> f64 {
-    let mut lanes = [0.0; LANES];
-    for (column, value) in columns.iter().zip(values) {
-        let column = *column as usize;
-        lanes[column % LANES] += value * vector[column];
+    let mut entries = columns.iter().map(|column| *column as usize).zip(values).peekable();
+    let mut sum = 0.0;
+    while let Some((first, _)) = entries.peek() {
+        let (piece, mut lanes) = (first / PIECE, [0.0; LANES]);
+        while let Some((column, value)) = entries.next_if(|(column, _)| column / PIECE == piece) {
+            lanes[column % LANES] += value * vector[column];
+        }
+        sum += fold(lanes);
     }
-    fold(lanes)
+    sum
 }
 
 struct EveryShortRow<'a>(&'a [f32], &'a [f64], &'a mut [f64]);
@@ -115,18 +197,23 @@ impl WithSimd for EveryShortRow<'_> {
     fn with_simd<S: Simd>(self, _simd: S) {
         let Self(rows, vector, out) = self;
         for (row, out) in rows.chunks_exact(vector.len()).zip(out) {
-            *out = reduce(row, vector, |x, y| Product.of_numbers(x, y));
+            *out = in_pieces(vector.len(), |piece| {
+                reduce(&row[piece.clone()], &vector[piece], |x, y| Product.of_numbers(x, y))
+            });
         }
     }
 }
 
 /// Writes `‖row − vector‖²` of every row into `out`, or of as many as that has: the bits of [`distance_squared`].
 pub(crate) fn distance_squared_to_rows(rows: &[f64], vector: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(EveryRow(rows, vector, out, SquaredDifference));
+    match vector.len() <= PIECE {
+        true => Arch::new().dispatch(EveryRow(rows, vector, out, SquaredDifference)),
+        false => every_long_row(rows, vector, out, SquaredDifference),
+    }
 }
 
 /// What a reduction adds up: by numbers and by registers, to the same bits.
-trait Term: Copy {
+trait Term: Copy + Sync {
     fn of_numbers(self, x: f64, y: f64) -> f64;
     fn of_registers<S: Simd>(self, simd: S, x: S::f64s, y: S::f64s) -> S::f64s;
 }
@@ -172,13 +259,75 @@ impl<T: Term> WithSimd for EveryRow<'_, T> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self(rows, vector, out, term) = self;
         for (row, out) in rows.chunks_exact(vector.len()).zip(out) {
-            *out = match LANES / S::F64_LANES {
-                2 => reduce_in_registers::<S, 2>(simd, row, vector, term),
-                4 => reduce_in_registers::<S, 4>(simd, row, vector, term),
-                // Registers that every processor of its kind has: the compiler finds them by itself.
-                _ => reduce(row, vector, |x, y| term.of_numbers(x, y)),
-            };
+            *out = reduce_wide(simd, row, vector, term);
         }
+    }
+}
+
+/// [`reduce`] in the widest registers at hand.
+#[inline(always)]
+fn reduce_wide<S: Simd>(simd: S, a: &[f64], b: &[f64], term: impl Term) -> f64 {
+    match LANES / S::F64_LANES {
+        2 => reduce_in_registers::<S, 2>(simd, a, b, term),
+        4 => reduce_in_registers::<S, 4>(simd, a, b, term),
+        // Registers that every processor of its kind has: the compiler finds them by itself.
+        _ => reduce(a, b, |x, y| term.of_numbers(x, y)),
+    }
+}
+
+/// What every row of a table comes to with a vector that is longer than a piece.
+fn every_long_row(rows: &[f64], vector: &[f64], out: &mut [f64], term: impl Term) {
+    for (row, out) in rows.chunks_exact(vector.len()).zip(out) {
+        *out = in_pieces(vector.len(), |piece| {
+            let mut sum = [0.0];
+            Arch::new().dispatch(EveryRow(&row[piece.clone()], &vector[piece], &mut sum, term));
+            sum[0]
+        });
+    }
+}
+
+/// [`dot_with_rows`] for several vectors at once, which reads the rows once: the products with all rows of one vector after those
+/// of the other.
+pub(crate) fn dots_with_rows(rows: &[f64], vectors: &[&[f64]]) -> Vec<f64> {
+    let dim = vectors.first().map_or(1, |vector| vector.len());
+    let count = rows.len() / dim.max(1);
+    let mut products = vec![0.0; count * vectors.len()];
+    if dim <= PIECE || count == 0 {
+        for (vector, out) in vectors.iter().zip(products.chunks_mut(count.max(1))) {
+            dot_with_rows(rows, vector, out);
+        }
+        return products;
+    }
+    let piece = |k: usize| {
+        let (from, to) = (k * PIECE, ((k + 1) * PIECE).min(dim));
+        let mut sums = vec![0.0; products.len()];
+        for (row, place) in rows.chunks_exact(dim).zip(0..) {
+            for (vector, number) in vectors.iter().zip(0..) {
+                let sum = &mut sums[number * count + place..][..1];
+                Arch::new().dispatch(EveryRow(&row[from..to], &vector[from..to], sum, Product));
+            }
+        }
+        sums
+    };
+    let pieces: Vec<Vec<f64>> = (0..dim.div_ceil(PIECE)).into_par_iter().map(piece).collect();
+    for sums in pieces {
+        products.iter_mut().zip(sums).for_each(|(product, sum)| *product += sum);
+    }
+    products
+}
+
+/// `x += Σ factor · vector`, in order: the bits of [`add_scaled`] for one after the other, a piece of `x` at a time.
+pub(crate) fn add_all<'a>(x: &mut [f64], terms: impl IntoIterator<Item = (f64, &'a [f64])>) {
+    let few = x.len() <= FEW;
+    let terms: Vec<(f64, &[f64])> = terms.into_iter().collect();
+    let add = |(number, x): (usize, &mut [f64])| {
+        for (factor, vector) in &terms {
+            add_to_piece(x, *factor, &vector[number * PIECE..][..x.len()]);
+        }
+    };
+    match few {
+        true => x.chunks_mut(PIECE).enumerate().for_each(add),
+        false => x.par_chunks_mut(PIECE).enumerate().for_each(add),
     }
 }
 
@@ -232,295 +381,20 @@ pub(crate) fn distance_from_multiple(a: &[f64], factor: f64, b: &[f64]) -> f64 {
 /// Whether no number is larger than `limit` in absolute value, and all are numbers. All are looked at, many at a time: to
 /// stop at the first would take longer.
 pub(crate) fn all_within(numbers: &[f64], limit: f64) -> bool {
-    numbers.iter().fold(true, |within, number| within & (number.abs() <= limit))
+    let within = |numbers: &[f64]| numbers.iter().fold(true, |within, number| within & (number.abs() <= limit));
+    if numbers.len() <= FEW { within(numbers) } else { numbers.par_chunks(FEW / 4).all(within) }
 }
 
 /// `y += factor · x`.
 pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     debug_assert_eq!(y.len(), x.len());
+    each_piece(y, x, |y, x| add_to_piece(y, factor, x));
+}
+
+#[inline(always)]
+fn add_to_piece(y: &mut [f64], factor: f64, x: &[f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += factor * x;
-    }
-}
-
-/// `product += left · right`, all square with rows of that length. Every entry adds up its terms in order, so that it has the bits of
-/// the plain loops; a few rows and columns at a time stay in registers.
-pub(crate) fn add_product(product: &mut [f64], left: &[f64], right: &[f64], dim: usize) {
-    Arch::new().dispatch(AddProduct { product, left, right, dim, is_symmetric: false });
-}
-
-/// [`add_product`] where the product is known to be symmetric: the lower half is computed.
-pub(crate) fn add_symmetric_product(product: &mut [f64], left: &[f64], right: &[f64], dim: usize) {
-    Arch::new().dispatch(AddProduct { product, left, right, dim, is_symmetric: true });
-    for row in 0..dim {
-        for column in row + 1..dim {
-            product[row * dim + column] = product[column * dim + row];
-        }
-    }
-}
-
-struct AddProduct<'a> {
-    product: &'a mut [f64],
-    left: &'a [f64],
-    right: &'a [f64],
-    dim: usize,
-    is_symmetric: bool,
-}
-
-impl WithSimd for AddProduct<'_> {
-    type Output = ();
-
-    // Inlined into the dispatch, where the compiler finds the registers by itself.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { product, left, right, dim, is_symmetric } = self;
-        let mut row = 0;
-        while row < dim {
-            let rows = if dim - row >= 4 { 4 } else { 1 };
-            let columns = if is_symmetric { row + rows } else { dim };
-            let mut column = 0;
-            while column < columns {
-                column += match (rows, dim - column) {
-                    (4, 8..) => tile::<4, 8>(product, left, right, dim, row, column),
-                    (4, 4..) => tile::<4, 4>(product, left, right, dim, row, column),
-                    (4, _) => tile::<4, 1>(product, left, right, dim, row, column),
-                    (_, 8..) => tile::<1, 8>(product, left, right, dim, row, column),
-                    _ => tile::<1, 1>(product, left, right, dim, row, column),
-                };
-            }
-            row += rows;
-        }
-    }
-}
-
-/// So many rows and columns of a product; returns how many columns.
-#[inline(always)]
-fn tile<const ROWS: usize, const COLUMNS: usize>(
-    product: &mut [f64],
-    left: &[f64],
-    right: &[f64],
-    dim: usize,
-    row: usize,
-    column: usize,
-) -> usize {
-    let mut sums = [[0.0; COLUMNS]; ROWS];
-    for (r, sums) in sums.iter_mut().enumerate() {
-        sums.copy_from_slice(&product[(row + r) * dim + column..][..COLUMNS]);
-    }
-    let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &left[(row + r) * dim..][..dim]);
-    for middle in 0..dim {
-        let across: &[f64] = &right[middle * dim + column..][..COLUMNS];
-        for (sums, row) in sums.iter_mut().zip(rows) {
-            let factor = row[middle];
-            for (sum, value) in sums.iter_mut().zip(across) {
-                *sum += factor * value;
-            }
-        }
-    }
-    for (r, sums) in sums.iter().enumerate() {
-        product[(row + r) * dim + column..][..COLUMNS].copy_from_slice(sums);
-    }
-    COLUMNS
-}
-
-/// `row −= v · w′ + w · v′`, where `v` and `w` are the row's own numbers, and `v′` and `w′` everybody's.
-pub(crate) fn reflect_row(row: &mut [f64], (v, w): (f64, f64), (all_v, all_w): (&[f64], &[f64])) {
-    for (entry, (other_v, other_w)) in row.iter_mut().zip(all_v.iter().zip(all_w)) {
-        *entry = *entry - v * other_w - w * other_v;
-    }
-}
-
-/// [`reflect_row`] for all rows from `first` on, from column `start` on, and then the product of each with the last of the vectors,
-/// which all begin at that column.
-pub(crate) fn reflect_rows(
-    matrix: &mut [f64],
-    dim: usize,
-    start: usize,
-    first: usize,
-    vectors: (&[f64], &[f64], &[f64]),
-    products: &mut [f64],
-) {
-    Arch::new().dispatch(ReflectRows { matrix, dim, start, first, vectors, products });
-}
-
-struct ReflectRows<'a> {
-    matrix: &'a mut [f64],
-    dim: usize,
-    start: usize,
-    first: usize,
-    vectors: (&'a [f64], &'a [f64], &'a [f64]),
-    products: &'a mut [f64],
-}
-
-impl WithSimd for ReflectRows<'_> {
-    type Output = ();
-
-    // Inlined into the dispatch, or it is compiled for the oldest processor.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { matrix, dim, start, first, vectors, products } = self;
-        for row in first..dim {
-            let own = (vectors.0[row - start], vectors.1[row - start]);
-            let entries = &mut matrix[row * dim + start..(row + 1) * dim];
-            products[row - start] = match LANES / S::F64_LANES {
-                2 => reflect_in_registers::<S, 2>(simd, entries, own, vectors),
-                4 => reflect_in_registers::<S, 4>(simd, entries, own, vectors),
-                _ => {
-                    reflect_row(entries, own, (vectors.0, vectors.1));
-                    dot(entries, vectors.2)
-                }
-            };
-        }
-    }
-}
-
-/// [`reflect_row`] and [`dot`] at once, to the same bits.
-#[inline(always)]
-fn reflect_in_registers<S: Simd, const REGISTERS: usize>(
-    simd: S,
-    row: &mut [f64],
-    (v, w): (f64, f64),
-    (all_v, all_w, mirror): (&[f64], &[f64], &[f64]),
-) -> f64 {
-    let (v, w) = (simd.splat_f64s(v), simd.splat_f64s(w));
-    let reflected = |entry: S::f64s, other_v: S::f64s, other_w: S::f64s| {
-        simd.sub_f64s(simd.sub_f64s(entry, simd.mul_f64s(v, other_w)), simd.mul_f64s(w, other_v))
-    };
-    let (entries, entries_rest) = S::as_mut_simd_f64s(row);
-    let [(v_all, v_rest), (w_all, w_rest), (mirrors, mirror_rest)] = [all_v, all_w, mirror].map(S::as_simd_f64s);
-    let (blocks, entries) = entries.as_chunks_mut::<REGISTERS>();
-    let (v_blocks, v_all) = v_all.as_chunks::<REGISTERS>();
-    let (w_blocks, w_all) = w_all.as_chunks::<REGISTERS>();
-    let (mirror_blocks, mirrors) = mirrors.as_chunks::<REGISTERS>();
-    let mut lanes = [simd.splat_f64s(0.0); REGISTERS];
-    for (((block, v), w), mirror) in blocks.iter_mut().zip(v_blocks).zip(w_blocks).zip(mirror_blocks) {
-        for register in 0..REGISTERS {
-            block[register] = reflected(block[register], v[register], w[register]);
-            lanes[register] = simd.add_f64s(lanes[register], simd.mul_f64s(block[register], mirror[register]));
-        }
-    }
-    let whole = entries.len();
-    // As in `reduce_in_registers`.
-    for register in 0..REGISTERS {
-        let product = match register.cmp(&whole) {
-            Ordering::Less => {
-                entries[register] = reflected(entries[register], v_all[register], w_all[register]);
-                simd.mul_f64s(entries[register], mirrors[register])
-            }
-            Ordering::Equal if !entries_rest.is_empty() => {
-                let [v, w, mirror] = [v_rest, w_rest, mirror_rest].map(|rest| simd.partial_load_f64s(rest));
-                let entry = reflected(simd.partial_load_f64s(entries_rest), v, w);
-                simd.partial_store_f64s(entries_rest, entry);
-                simd.mul_f64s(entry, mirror)
-            }
-            _ => break,
-        };
-        lanes[register] = simd.add_f64s(lanes[register], product);
-    }
-    fold_registers(simd, lanes)
-}
-
-/// Reflections `I − factor · v vᵀ`: row `k` of the square matrix has `v` from column `k + 1` on, and a factor of zero means none.
-pub(crate) struct Reflections<'a> {
-    pub mirrors: &'a [f64],
-    pub factors: &'a [f64],
-}
-
-/// Rotations of columns `k` and `k + 1` by a sine and a cosine: from `k + 1 = last` downwards.
-pub(crate) struct Sweep {
-    pub last: usize,
-    pub turns: Vec<(f64, f64)>,
-}
-
-/// Writes the product of all reflections and rotations, in order, into a square matrix; columns in the order that is given.
-pub(crate) fn turned(out: &mut [f64], reflections: &Reflections<'_>, sweeps: &[Sweep], order: &[usize]) {
-    let dim = order.len();
-    for (block, rows) in out.chunks_mut((LANES * dim).max(1)).enumerate() {
-        Arch::new().dispatch(Turned { first: block * LANES, rows, reflections, sweeps, order });
-    }
-}
-
-/// A few rows of that.
-struct Turned<'a> {
-    first: usize,
-    rows: &'a mut [f64],
-    reflections: &'a Reflections<'a>,
-    sweeps: &'a [Sweep],
-    order: &'a [usize],
-}
-
-impl WithSimd for Turned<'_> {
-    type Output = ();
-
-    // Inlined into the dispatch, or it is compiled for the oldest processor.
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { first, rows, reflections, sweeps, order } = self;
-        let dim = order.len();
-        // Column by column: a lane is a row.
-        let mut columns = vec![0.0; LANES * dim];
-        for lane in 0..LANES.min(dim - first) {
-            columns[(first + lane) * LANES + lane] = 1.0;
-        }
-        let (registers, _) = S::as_mut_simd_f64s(&mut columns);
-        match LANES / S::F64_LANES {
-            2 => turn_in_registers::<S, 2>(simd, registers.as_chunks_mut().0, reflections, sweeps),
-            4 => turn_in_registers::<S, 4>(simd, registers.as_chunks_mut().0, reflections, sweeps),
-            8 => turn_in_registers::<S, 8>(simd, registers.as_chunks_mut().0, reflections, sweeps),
-            _ => turn_in_registers::<S, 16>(simd, registers.as_chunks_mut().0, reflections, sweeps),
-        }
-        for (lane, row) in rows.chunks_exact_mut(dim).enumerate() {
-            for (entry, from) in row.iter_mut().zip(order) {
-                *entry = columns[from * LANES + lane];
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn turn_in_registers<S: Simd, const REGISTERS: usize>(
-    simd: S,
-    columns: &mut [[S::f64s; REGISTERS]],
-    Reflections { mirrors, factors }: &Reflections<'_>,
-    sweeps: &[Sweep],
-) {
-    let dim = factors.len();
-    for (k, factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
-        let (columns, mirror) = (&mut columns[k + 1..], &mirrors[k * dim..][k + 1..dim]);
-        let mut along = [simd.splat_f64s(0.0); REGISTERS];
-        for (column, v) in columns.iter().zip(mirror) {
-            let v = simd.splat_f64s(*v);
-            for register in 0..REGISTERS {
-                along[register] = simd.add_f64s(along[register], simd.mul_f64s(v, column[register]));
-            }
-        }
-        let factor = simd.splat_f64s(*factor);
-        for along in &mut along {
-            *along = simd.mul_f64s(*along, factor);
-        }
-        for (column, v) in columns.iter_mut().zip(mirror) {
-            let v = simd.splat_f64s(*v);
-            for register in 0..REGISTERS {
-                column[register] = simd.sub_f64s(column[register], simd.mul_f64s(v, along[register]));
-            }
-        }
-    }
-    for Sweep { last, turns } in sweeps {
-        let columns = &mut columns[last - turns.len()..=*last];
-        let Some((lowest, uppers)) = columns.split_last_mut() else { continue };
-        // Each column is loaded once and written once: it stays in registers in between.
-        let mut lower = *lowest;
-        let mut place = lowest;
-        for (upper, (sine, cosine)) in uppers.iter_mut().rev().zip(turns) {
-            let (sine, cosine) = (simd.splat_f64s(*sine), simd.splat_f64s(*cosine));
-            for register in 0..REGISTERS {
-                let (above, below) = (upper[register], lower[register]);
-                place[register] = simd.add_f64s(simd.mul_f64s(sine, above), simd.mul_f64s(cosine, below));
-                lower[register] = simd.sub_f64s(simd.mul_f64s(cosine, above), simd.mul_f64s(sine, below));
-            }
-            place = upper;
-        }
-        *place = lower;
     }
 }
 
@@ -599,20 +473,41 @@ mod tests {
         }
     }
 
+    /// Shorter and longer than a piece, and with so many pieces that threads share them.
     #[test]
-    fn rows_reflected_together_have_the_bits_of_single_ones() {
-        for dim in 1..70 {
+    fn long_sums_have_the_same_bits_however_they_are_made() {
+        for length in [100, PIECE, PIECE + 1, 3 * PIECE + 7, FEW + 5] {
             let numbers =
                 |scale: f64, count: usize| -> Vec<f64> { (0..count).map(|i| (i as f64 * scale).sin()).collect() };
-            let [v, w, mirror] = [0.7, 1.3, 1.7].map(|scale| numbers(scale, dim));
-            let (mut matrix, first) = (numbers(0.3, dim * dim), dim / 3);
-            let (mut expected, mut products) = (matrix.clone(), vec![0.0; dim]);
-            reflect_rows(&mut matrix, dim, 0, first, (&v, &w, &mirror), &mut products);
-            for (k, row) in expected.chunks_exact_mut(dim).enumerate().skip(first) {
-                reflect_row(row, (v[k], w[k]), (&v, &w));
-                assert_eq!(products[k].to_bits(), dot(row, &mirror).to_bits());
+            let rows = numbers(0.7, 3 * length);
+            let vectors = [1.3, 1.7].map(|scale| numbers(scale, length));
+            let made = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| dots_with_rows(&rows, &[&vectors[0], &vectors[1]]))
+            };
+            let products = made(1);
+            assert_eq!(products, made(3));
+            let columns: Vec<u32> = (0..length as u32).collect();
+            for (k, vector) in vectors.iter().enumerate() {
+                let mut all = [0.0; 3];
+                dot_with_rows(&rows, vector, &mut all);
+                for (place, row) in rows.chunks_exact(length).enumerate() {
+                    let product = products[3 * k + place];
+                    let plain: f64 = row.iter().zip(vector).map(|(x, y)| x * y).sum();
+                    assert!((product - plain).abs() < 1e-9);
+                    let others = [dot(row, vector), all[place], dot_sparse(&columns, row, vector)];
+                    assert!(others.iter().all(|other| other.to_bits() == product.to_bits()));
+                }
             }
-            assert_eq!(matrix, expected);
+            let zero = vec![0.0; length];
+            let (far, along) = way(&vectors[0], &zero, &vectors[1]);
+            assert_eq!(far.to_bits(), dot(&vectors[1], &vectors[1]).to_bits());
+            assert_eq!(along.to_bits(), dot(&vectors[0], &vectors[1]).to_bits());
+            assert_eq!(far.to_bits(), distance_squared(&vectors[1], &zero).to_bits());
+            let (mut one, mut other) = (vectors[0].clone(), vectors[0].clone());
+            add_all(&mut one, rows.chunks_exact(length).map(|row| (0.3, row)));
+            rows.chunks_exact(length).for_each(|row| add_scaled(&mut other, 0.3, row));
+            assert_eq!(one, other);
         }
     }
 

@@ -148,6 +148,14 @@ impl Plan {
         }
     }
 
+    /// `aᵀB u`.
+    fn shared_along(&self, a: &[f64], direction: &[f64]) -> f64 {
+        match self {
+            Self::Dense(plan) => kernel::dot(a, &plan.shared(direction)),
+            Self::LowRank(plan) => plan.shared_along(a, direction),
+        }
+    }
+
     /// `B u`.
     fn shared(&self, direction: &[f64]) -> Vec<f64> {
         match self {
@@ -304,8 +312,9 @@ impl Model {
         }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
         let anchor = self.move_to(point);
-        let along = point.iter().zip(anchor).zip(gradient).map(|((x, anchor), slope)| (x - anchor) * slope);
-        (self.uphill, self.after_move) = (along.sum::<f64>() > 0.0, !anchor.is_empty());
+        let after_move = !anchor.is_empty();
+        self.uphill = after_move && kernel::dot_with_difference(gradient, anchor, point) > 0.0;
+        self.after_move = after_move;
         if let (None, Some(before)) = (reply.variance, self.answers.get(user))
             && let Some(noise) = self.noise.see(before, point, gradient)
         {
@@ -543,8 +552,8 @@ impl Model {
             Some(plan) => {
                 let news = news.as_ref().zip(before).map(|(secant, before)| {
                     let expected = alignment::expected(size, before, &self.answers, &self.sizes, &secant.direction);
-                    let shared = plan.shared(&secant.direction);
-                    self.alignment.learn(secant, &expected, &shared, secants_kept(users, weight), weight);
+                    let shared = plan.shared_along(&expected, &secant.direction);
+                    self.alignment.learn(secant, &expected, shared, secants_kept(users, weight), weight);
                     secant.without(self.alignment.strength(point.len(), most), &expected)
                 });
                 let news = news.as_ref();

@@ -29,10 +29,9 @@ impl Alignment {
         }
     }
 
-    /// Learns from a secant that counts so much, of which `expected` is `Δu` and `shared` is `Bu`.
-    pub fn learn(&mut self, secant: &Secant, expected: &[f64], shared: &[f64], keep: f64, weight: f64) {
-        let left = secant.change.iter().zip(shared).zip(expected);
-        let seen: f64 = left.map(|((change, shared), expected)| expected * (change - shared)).sum();
+    /// Learns from a secant that counts so much, of which `expected` is `Δu` and `shared` is `(Δu)ᵀBu`.
+    pub fn learn(&mut self, secant: &Secant, expected: &[f64], shared: f64, keep: f64, weight: f64) {
+        let seen = kernel::dot(expected, &secant.change) - shared;
         let (seen, looked) =
             (keep * self.seen + weight * seen, keep * self.looked + weight * kernel::norm_squared(expected));
         // Not past what numbers can hold.
@@ -52,21 +51,25 @@ pub(super) fn expected(size: f64, answer: &Answer, answers: &Answers, sizes: &[f
 
 /// Adds `weight · g gᵀv / ‖g‖²`, where `slope` is `gᵀv`; nothing where the gradient is zero, or past what numbers can hold.
 pub(super) fn add_along(sum: &mut [f64], weight: f64, answer: &Answer, slope: f64) {
-    let factor = weight * slope / (answer.norm * answer.norm);
-    if factor.is_finite() {
+    if let Some(factor) = factor_along(weight, answer, slope) {
         kernel::add_scaled(sum, factor, &answer.gradient);
     }
+}
+
+/// What of `g` that is.
+pub(super) fn factor_along(weight: f64, answer: &Answer, slope: f64) -> Option<f64> {
+    Some(weight * slope / (answer.norm * answer.norm)).filter(|factor| factor.is_finite())
 }
 
 /// `M v`.
 pub(super) fn mean_along(answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; v.len()];
-    let mut weight = 0.0;
-    for (user, answer) in answers.iter() {
-        let size = sizes[user];
-        weight += size;
-        add_along(&mut sum, size * size, answer, kernel::dot(&answer.gradient, v));
-    }
+    let weight: f64 = answers.iter().map(|(user, _)| sizes[user]).sum();
+    let terms = answers.iter().filter_map(|(user, answer)| {
+        let slope = kernel::dot(&answer.gradient, v);
+        Some((factor_along(sizes[user] * sizes[user], answer, slope)?, &*answer.gradient))
+    });
+    kernel::add_all(&mut sum, terms);
     sum.iter_mut().for_each(|value| *value /= weight);
     sum
 }
@@ -79,7 +82,7 @@ mod tests {
         let mut alignment = Alignment::default();
         for change in changes {
             let secant = Secant { direction: vec![1.0, 0.0], change: change.to_vec(), way: 1.0, noise: 0.0 };
-            alignment.learn(&secant, &[0.5, -0.5], &[1.0, 0.0], 0.9, 1.0);
+            alignment.learn(&secant, &[0.5, -0.5], 0.5, 0.9, 1.0);
         }
         alignment
     }

@@ -217,8 +217,8 @@ impl Answer {
 
     /// The squared way from the answer to a point, without the part along which the user's own curvature is known.
     pub fn unexplained(&self, point: &[f64]) -> f64 {
-        let far = kernel::distance_squared(point, &self.point);
-        let along = self.secant.as_ref().map_or(0.0, |secant| secant.along(&self.point, point));
+        let Some(secant) = &self.secant else { return kernel::distance_squared(point, &self.point) };
+        let (far, along) = kernel::way(&secant.direction, &self.point, point);
         (far - along * along).max(0.0)
     }
 }

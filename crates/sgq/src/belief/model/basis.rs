@@ -22,16 +22,24 @@ impl Basis {
 
     /// `V x`.
     pub fn coordinates(&self, x: &[f64]) -> Vec<f64> {
-        let mut coordinates = vec![0.0; self.rank()];
-        kernel::dot_with_rows(&self.rows, x, &mut coordinates);
-        coordinates
+        kernel::dots_with_rows(&self.rows, &[x])
+    }
+
+    /// `V x` of several vectors, for which the directions are read once.
+    pub fn coordinates_of<const COUNT: usize>(&self, vectors: [&[f64]; COUNT]) -> [Vec<f64>; COUNT] {
+        let mut all = self.coordinates_of_all(&vectors);
+        std::array::from_fn(|k| std::mem::take(&mut all[k]))
+    }
+
+    /// The same for any number of them.
+    pub fn coordinates_of_all(&self, vectors: &[&[f64]]) -> Vec<Vec<f64>> {
+        let (rank, all) = (self.rank(), kernel::dots_with_rows(&self.rows, vectors));
+        (0..vectors.len()).map(|k| all[k * rank..][..rank].to_vec()).collect()
     }
 
     /// `x += Vᵀ c`.
     pub fn add(&self, x: &mut [f64], coordinates: &[f64]) {
-        for (row, factor) in self.rows.chunks_exact(self.dim).zip(coordinates) {
-            kernel::add_scaled(x, *factor, row);
-        }
+        kernel::add_all(x, coordinates.iter().copied().zip(self.rows.chunks_exact(self.dim)));
     }
 
     /// The direction of what a vector has outside of the span, if that can be told from rounding.

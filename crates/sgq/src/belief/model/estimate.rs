@@ -35,30 +35,38 @@ impl Estimate {
         }
         let untold = (1.0 - told / view.all_sizes).max(0.0);
         let (mut anchor, mut gradient) = (vec![0.0; dim], vec![0.0; dim]);
-        for ((user, answer), weight) in view.answers.iter().zip(&mut weights) {
+        for ((user, _), weight) in view.answers.iter().zip(&mut weights) {
             let size = view.sizes[user];
             *weight *= size / view.all_sizes + untold * if view.sized_before { 1.0 / held } else { size / told };
-            kernel::add_scaled(&mut anchor, *weight, &answer.point);
-            kernel::add_scaled(&mut gradient, *weight / size, &answer.gradient);
         }
+        let weighted = || view.answers.iter().zip(&weights);
+        kernel::add_all(&mut anchor, weighted().map(|((_, answer), weight)| (*weight, &*answer.point)));
+        let sized = weighted().map(|((user, answer), weight)| (weight / view.sizes[user], &*answer.gradient));
+        kernel::add_all(&mut gradient, sized);
         // One, up to rounding, and what the floor under the smallest sizes adds.
         let total: f64 = weights.iter().sum();
         anchor.iter_mut().for_each(|value| *value /= total);
-        let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
-        for ((user, answer), weight) in view.answers.iter().zip(&weights) {
+        // What each is summed up from, and how much it counts.
+        let mut changes: Vec<(f64, &[f64])> = Vec::new();
+        let mut directions = Vec::new();
+        for ((user, answer), weight) in weighted() {
             let mut slope_explained = 0.0;
             if let Some(secant) = &answer.secant {
                 let way = secant.along(&answer.point, &anchor);
-                kernel::add_scaled(&mut along_changes, weight * way, &secant.change);
-                kernel::add_scaled(&mut along_directions, weight * way, &secant.direction);
+                changes.push((weight * way, &secant.change));
+                directions.push((weight * way, &*secant.direction));
                 slope_explained = way * kernel::dot(&answer.gradient, &secant.direction);
             }
             if view.aligned > 0.0 {
                 // On the rest of the way, off the secant, its own gradient says how it bends.
                 let rest = along(&answer.gradient, &answer.point, &anchor) - slope_explained;
-                alignment::add_along(&mut along_changes, view.aligned * weight * view.sizes[user], answer, rest);
+                let factor = alignment::factor_along(view.aligned * weight * view.sizes[user], answer, rest);
+                changes.extend(factor.map(|factor| (factor, &*answer.gradient)));
             }
         }
+        let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
+        kernel::add_all(&mut along_changes, changes);
+        kernel::add_all(&mut along_directions, directions);
         let mut explained = shared(&along_directions);
         if view.aligned > 0.0 {
             // The weighted ways to the anchor come to zero, and so their rests to the ways along the secants, backwards.

@@ -46,30 +46,30 @@ impl LowRank {
             self.extend(&secant.change);
         }
         let before = self.held[user].take();
-        let point = self.basis.coordinates(&way);
-        let gradient = self.basis.coordinates(&now.gradient);
-        let secant = match (&now.secant, before.as_deref().and_then(|before| before.secant.clone())) {
-            (Some(_), Some(old)) if !now.fresh => Some(old),
-            (Some(secant), _) => Some(self.inside_of(secant)),
-            (None, _) => None,
+        // All at once: the basis is by far the largest thing to read.
+        let secants = [now.secant.as_ref(), change.news].into_iter().flatten();
+        let vectors: Vec<&[f64]> = [&*way, &now.gradient]
+            .into_iter()
+            .chain(secants.flat_map(|secant| [&*secant.direction, &secant.change]))
+            .collect();
+        let mut coordinates = self.basis.coordinates_of_all(&vectors).into_iter();
+        let [point, gradient] = [(); 2].map(|()| coordinates.next().unwrap_or_default());
+        let rank = self.basis.rank() as f64;
+        let mut inside_of = |secant: &Secant| Secant {
+            direction: coordinates.next().unwrap_or_default(),
+            change: coordinates.next().unwrap_or_default(),
+            way: secant.way,
+            noise: secant.noise * rank / way.len() as f64,
         };
-        let news = change.news.map(|secant| self.inside_of(secant));
+        let [secant, news] = [now.secant.as_ref(), change.news].map(|secant| secant.map(&mut inside_of));
+        let secant = match before.as_deref().and_then(|before| before.secant.clone()) {
+            Some(old) if !now.fresh => secant.map(|_| old),
+            _ => secant,
+        };
         let now = Answer { point, gradient, secant, ..*now };
         let (before, news) = (before.as_deref(), news.as_ref());
         self.inside.take(&Change { user, size, before, now: &now, news, weight, users, follows });
         self.held[user] = Some(Box::new(now));
-    }
-
-    /// A secant in coordinates.
-    fn inside_of(&self, secant: &Secant) -> Secant {
-        let Secant { direction, change, way, noise } = secant;
-        let noise = noise * self.basis.rank() as f64 / direction.len() as f64;
-        Secant {
-            direction: self.basis.coordinates(direction),
-            change: self.basis.coordinates(change),
-            way: *way,
-            noise,
-        }
     }
 
     /// One more direction, if a vector has any part outside and there is room.
@@ -99,6 +99,15 @@ impl LowRank {
             size: inside.size + around.spread_size,
             own_curvature: inside.own_curvature + around.own_curvature,
         })
+    }
+
+    /// `aᵀB u`.
+    pub fn shared_along(&self, a: &[f64], direction: &[f64]) -> f64 {
+        let outside = self.outside.typical();
+        let [a_inside, inside] = self.basis.coordinates_of([a, direction]);
+        let mut more = self.inside.shared(&inside);
+        kernel::add_scaled(&mut more, -outside, &inside);
+        outside * kernel::dot(a, direction) + kernel::dot(&a_inside, &more)
     }
 
     /// `B u`.

@@ -190,7 +190,7 @@ fn inside(gap: &mut Gap, plan: &Dense, estimate: &Estimate, at: (&[f64], &[f64])
 fn low_rank(gap: &mut Gap, plan: &LowRank, estimate: &Estimate, point: &[f64]) -> Option<()> {
     let (basis, start, around) = (&plan.basis, &plan.outside.sums.start, plan.outside.believed()?);
     let (anchor, point) = (difference(&estimate.anchor, start), difference(point, start));
-    let [anchor_in, slope_in, point_in] = [&anchor, &estimate.gradient, &point].map(|vector| basis.coordinates(vector));
+    let [anchor_in, slope_in, point_in] = basis.coordinates_of([&anchor, &estimate.gradient, &point]);
     inside(gap, &plan.inside, estimate, (&anchor_in, &slope_in), &point_in)?;
     let newton = |anchor: &[f64], slope: &[f64]| -> Vec<f64> {
         anchor.iter().zip(slope).map(|(anchor, slope)| anchor - slope / around.bend).collect()

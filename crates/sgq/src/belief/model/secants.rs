@@ -70,7 +70,7 @@ impl Secant {
 
 /// `vᵀ(to − from)`.
 pub(super) fn along(v: &[f64], from: &[f64], to: &[f64]) -> f64 {
-    v.iter().zip(from).zip(to).map(|((v, from), to)| v * (to - from)).sum()
+    kernel::dot_with_difference(v, from, to)
 }
 
 /// Sums over secants: `Q = Σ u uᵀ`, `Y = Σ y uᵀ`, `Σ y yᵀ`, and how many.

@@ -39,8 +39,7 @@ fn low_rank(estimate: &Estimate, plan: &LowRank) -> Option<Target> {
     let bend = around.bend;
     // Newton's step as it would be if all were outside.
     let mut way: Vec<f64> = anchor.iter().zip(start).map(|(anchor, start)| anchor - start).collect();
-    let there = basis.coordinates(&way);
-    let slope = basis.coordinates(gradient);
+    let [there, slope] = basis.coordinates_of([&way, gradient]);
     kernel::add_scaled(&mut way, -1.0 / bend, gradient);
     let along: Vec<f64> = there.iter().zip(&slope).map(|(there, slope)| there - slope / bend).collect();
     let (mut inside, followed) = drawn(&plan.inside, &there, &slope, *unsure)?;
