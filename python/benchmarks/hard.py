@@ -4,16 +4,16 @@
 
 Each problem is made here and solved by `sgq.minimize(users, x0)`: gradients alone, no smoothness, and a budget. Beside it is
 scipy's L-BFGS, each of whose evaluations asks every user once, and which is told losses too. Gaps are parts of the gap at the
-start. Every problem is run twice: with the whole budget (`tol=None`), and with the default tolerance of 1e-4.
+start. Every problem is run twice: with the whole budget (`tol=None`), and with a tolerance, by default sgq's own, 1e-4.
 
     sgq, L-BFGS   queries to 1e-1, 1e-2, 1e-4 and 1e-6; the median over the seeds, "-" where most do not get there
     worst         the largest gap on the way, in the worst run
     back          the query from which on the gap stays below that at the start; the median
     left          runs whose gap is above 1e-3 once the budget is spent
-    stops         with the default tolerance: queries spent, the median
-    runs on       with the default tolerance: runs that spend the whole budget, though it is enough for 1e-6
-    gap there     with the default tolerance: the true gap at the end, in the worst run
-    wrong         with the default tolerance: runs that claim success with a true gap above 1e-3
+    stops         with the tolerance: queries spent, the median
+    runs on       with the tolerance: runs that spend the whole budget, though it is enough for 1e-6
+    gap there     with the tolerance: the true gap at the end, in the worst run
+    wrong         with the tolerance: runs that claim success with a true gap above 1e-3
     a query       the time that sgq and the users took
 """
 
@@ -117,8 +117,8 @@ class Rosenbrock(Problem):
         return [lambda x: np.array([-400 * x[0] * (x[1] - x[0] ** 2) - 2 * (1 - x[0]), 200 * (x[1] - x[0] ** 2)])]
 
 
-def by_sgq(problem, budget, options):
-    """The gap after each query of the budget, what a run with the default tolerance returns, and seconds a query."""
+def by_sgq(problem, budget, tol, options):
+    """The gap after each query of the budget, what a run with the tolerance returns, and seconds a query."""
     gaps = []
 
     def look(session):
@@ -126,7 +126,7 @@ def by_sgq(problem, budget, options):
 
     sgq.minimize(problem.users(), problem.start, budget=budget, tol=None, callback=look, **options)
     begun = time.perf_counter()
-    result = sgq.minimize(problem.users(), problem.start, budget=budget, **options)
+    result = sgq.minimize(problem.users(), problem.start, budget=budget, tol=tol, **options)
     return gaps, result, (time.perf_counter() - begun) / result.queries
 
 
@@ -154,9 +154,9 @@ def median(queries):
     return "-" if 2 * len(found) <= len(queries) else str(round(statistics.median(found)))
 
 
-def report(name, make=Regression, budget=500, seeds=20, told=False, **settings):
+def report(name, make=Regression, budget=500, seeds=20, tol="auto", told=False, **settings):
     problems = [make(seed, **settings) for seed in range(seeds)]
-    ours = [by_sgq(problem, budget, {"smoothness": problem.smoothness()} if told else {}) for problem in problems]
+    ours = [by_sgq(problem, budget, tol, {"smoothness": problem.smoothness()} if told else {}) for problem in problems]
     theirs = [by_lbfgs(problem) for problem in problems]
     users = len(problems[0].users())
     ends = [problem.gap(result.x) for problem, (_, result, _) in zip(problems, ours)]
@@ -193,12 +193,15 @@ def main():
     report("noise of 10%", noise=0.1)
     report("users' curvature 0.003 to 4000", curvatures=spread, seeds=40)
     report("start 0.001 from the optimum", close=1e-3)
+    report("  the same, tol=1e-6", close=1e-3, tol=1e-6)
     report("logistic, start at 20", logistic=True, start=20.0)
     report("logistic, start at 20, with L_i", logistic=True, start=20.0, told=True)
     report("1 user", users=1, dim=10, rows=40)
     report("1 user, condition 10,000", users=1, dim=10, rows=40, units=np.logspace(0, 2, 10))
+    report("  the same, tol=1e-6", users=1, dim=10, rows=40, units=np.logspace(0, 2, 10), tol=1e-6)
     report("3 users, condition 1,000", users=3, dim=10, units=np.logspace(0, 1.5, 10))
     report("Rosenbrock, 1 user, not convex", make=Rosenbrock)
+    report("  the same, tol=1e-6", make=Rosenbrock, tol=1e-6)
     for dim in (100, 200, 250, 300):
         report(f"20 users, {dim} columns", users=20, dim=dim, rows=60, budget=200, seeds=5)
 
