@@ -61,6 +61,8 @@ pub struct Curve {
     /// Drawn thin, dotted and without markers, in the colour of the curve at this place in the
     /// list: a bound that belongs to it.
     pub companion_of: Option<usize>,
+    /// A word above each point, in the order of the points; points without one have none.
+    pub words: Vec<String>,
 }
 
 /// A value with its uncertainty.

@@ -210,7 +210,7 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str, axis: Optio
             label: row.label(),
             points: points.map(|(queries, (&mean, &error))| Point { x: across(queries), mean, error }).collect(),
             dashed: row.oracle,
-            companion_of: None,
+            ..Curve::default()
         }
     });
     let bounds = rows.iter().enumerate().filter_map(|(index, row)| {
@@ -221,8 +221,8 @@ fn figure(experiment: &Experiment, results: &Results, problem: &str, axis: Optio
         Some(Curve {
             label: format!("{}: bound{}", row.method, if guaranteed { "" } else { ", not guaranteed" }),
             points: points.map(|(x, mean)| Point { x, mean, error: f64::NAN }).collect(),
-            dashed: false,
             companion_of: Some(index),
+            ..Curve::default()
         })
     });
     Figure {

@@ -269,7 +269,7 @@ fn figure(args: &Args, method: &Method, session: &Session<'_>, run: &Run) -> Fig
         title: format!("{} of {}, asked by {}", args.data.target, stem(&args.file), args.data.user),
         x_label: "queries".into(),
         y_label: "objective gap (diagnostic, not billed)".into(),
-        curves: vec![Curve { label, points: points.collect(), dashed: method.needs_oracle(), companion_of: None }],
+        curves: vec![Curve { label, points: points.collect(), dashed: method.needs_oracle(), ..Curve::default() }],
         y_range: None,
         parts: false,
     }

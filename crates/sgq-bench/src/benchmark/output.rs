@@ -288,7 +288,7 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
             label: label(cell),
             points: places.map(|x| Point { x, mean: part(x), error: f64::NAN }).collect(),
             dashed: cell.oracle,
-            companion_of: None,
+            ..Curve::default()
         });
     }
     let all = curves.len();
@@ -340,7 +340,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
                 })
                 .collect(),
             dashed: cell.oracle,
-            companion_of: None,
+            ..Curve::default()
         }
     });
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);

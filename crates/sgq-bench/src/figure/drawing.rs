@@ -16,6 +16,10 @@ const LEGEND_SIZE: f64 = 14.0;
 const LEGEND_ROW: f64 = 23.0;
 /// Length of the piece of line in front of a name in the legend.
 const SAMPLE: f64 = 34.0;
+/// From a point up to the word above it.
+const WORD_GAP: f64 = 9.0;
+/// Room left and right of the points where there are words, as a part of the horizontal range.
+const WORD_MARGIN_PART: f64 = 0.04;
 /// A longer name is cut; this holds about thirty characters.
 const LEGEND_ROOM: f64 = 250.0;
 /// The figure grows with its legend, but not without end.
@@ -43,7 +47,12 @@ impl<'a> Drawing<'a> {
     pub(super) fn of(figure: &'a Figure) -> Self {
         let sorted: Vec<Vec<Point>> = figure.curves.iter().map(sorted).collect();
         let shown = || sorted.iter().flatten().filter(|point| !point.mean.is_nan());
-        let horizontal = Range::horizontal(shown());
+        let mut horizontal = Range::horizontal(shown());
+        if figure.curves.iter().any(|curve| !curve.words.is_empty()) {
+            // Words have room on both sides.
+            let margin = WORD_MARGIN_PART * (horizontal.high - horizontal.low);
+            horizontal = Range { low: horizontal.low - margin, high: horizontal.high + margin };
+        }
         let vertical = match figure.parts {
             true => Range { low: 0.0, high: 1.0 },
             false => Range::vertical(shown(), figure.y_range),
@@ -78,9 +87,11 @@ impl<'a> Drawing<'a> {
 
     pub(super) fn svg(&self) -> String {
         let (mut bands, mut lines, mut markers) = (String::new(), String::new(), String::new());
+        let mut words = String::new();
         for (index, (curve, points)) in self.figure.curves.iter().zip(&self.sorted).enumerate() {
             let style = Style::of(index, curve);
             bands.push_str(&self.band(&style, points));
+            words.push_str(&self.words(&style, curve));
             let line = trace::line(&trace::runs(points.iter().map(|point| self.line_span(point))));
             if !line.is_empty() {
                 lines.push_str(&style.line(&line));
@@ -111,7 +122,7 @@ impl<'a> Drawing<'a> {
              <g clip-path=\"url(#{id}-edge)\" fill=\"none\" stroke-width=\"2\" \
              stroke-linecap=\"round\" stroke-linejoin=\"round\">\n{lines}</g>\n\
              <g>\n{markers}</g>\n\
-             {titles}{legend}</svg>\n",
+             {words}{titles}{legend}</svg>\n",
             title = escape(&title),
             plot = self.area(0.0),
             edge = self.area(1.5),
@@ -199,6 +210,28 @@ impl<'a> Drawing<'a> {
             .collect();
         marked.dedup();
         marked
+    }
+
+    /// The words above the points of a curve, in its colour; what is cut off has none.
+    fn words(&self, style: &Style, curve: &Curve) -> String {
+        let drawable = curve.points.iter().zip(&curve.words).filter(|(point, _)| axis::drawable(point.x));
+        let placed = drawable.filter_map(|(point, word)| Some((self.line_span(point)?, word)));
+        let texts: String = placed
+            .filter(|(span, _)| (self.top..=self.bottom).contains(&span.top))
+            .map(|(span, word)| {
+                let (x, y) = (number(span.x), number(span.top - WORD_GAP));
+                format!("<text x=\"{x}\" y=\"{y}\">{}</text>\n", escape(word))
+            })
+            .collect();
+        if texts.is_empty() {
+            return texts;
+        }
+        // A white edge keeps a word readable on a line.
+        format!(
+            "<g font-size=\"{LEGEND_SIZE}\" text-anchor=\"middle\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"3\" \
+             paint-order=\"stroke\">\n{texts}</g>\n",
+            style.colour
+        )
     }
 
     /// Gridlines, ticks and the labels of the ticks.

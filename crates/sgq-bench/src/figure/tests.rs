@@ -61,6 +61,32 @@ fn identifiers_differ_between_figures_in_one_page() -> Outcome {
 }
 
 #[test]
+fn words_stand_above_their_points() -> Outcome {
+    let plain = Figure { y_range: Some((0.5, 50.0)), ..figure(vec![curve("one", &[1.0, 10.0, 100.0])]) };
+    let mut worded = plain.clone();
+    worded.curves[0].points.reverse();
+    worded.curves[0].words = ["cut off", "< middle", "first"].map(str::to_owned).to_vec();
+    let svg = worded.svg();
+    let document = usvg::roxmltree::Document::parse(&svg)?;
+    let find = |word: &str| document.descendants().find(|node| node.has_tag_name("text") && node.text() == Some(word));
+    let place = |word: &str| -> Option<(f64, f64)> {
+        let node = find(word)?;
+        Some((node.attribute("x")?.parse().ok()?, node.attribute("y")?.parse().ok()?))
+    };
+    let drawing = Drawing::of(&worded);
+    for (word, x, mean) in [("first", 0.0, 1.0), ("< middle", 1.0, 10.0)] {
+        let at = drawing.line_span(&Point { x, mean, error: 0.0 }).ok_or("no place")?;
+        let (across, up) = place(word).ok_or("no word")?;
+        assert!((across - at.x).abs() < 0.01 && (3.0..20.0).contains(&(at.top - up)), "{word}: {across}, {up}");
+    }
+    assert!(find("cut off").is_none());
+    // Without words nothing of it is left.
+    worded.curves[0].words.clear();
+    assert_eq!(worded.svg(), plain.svg());
+    Ok(())
+}
+
+#[test]
 fn labels_are_escaped() -> Outcome {
     let awkward = "<b> & \"q\" 'a' σ−×é";
     let mut figure = figure(vec![curve(awkward, &[1.0, 2.0])]);
