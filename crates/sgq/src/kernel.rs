@@ -7,6 +7,9 @@
 // Named, because a benchmark has this file as a module of its own.
 #[path = "kernel/square.rs"]
 mod square;
+#[cfg(test)]
+#[path = "kernel/tests.rs"]
+mod tests;
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -18,10 +21,13 @@ pub(crate) use square::{Reflections, Sweep, add_product, add_symmetric_product, 
 const LANES: usize = 16;
 
 /// Sums over more numbers are sums over pieces of this many, always the same ones: several threads may work on them.
-const PIECE: usize = 1 << 12;
+const PIECE: usize = 1 << 14;
 
 /// With fewer numbers, threads would take longer to wake than to work.
-const FEW: usize = 1 << 16;
+pub(crate) const FEW: usize = 1 << 16;
+
+/// What a thread takes at a time, where there are more.
+pub(crate) const SHARE: usize = 1 << 14;
 
 /// The sum of what each piece of so many numbers comes to, in order.
 #[inline(always)]
@@ -39,18 +45,25 @@ fn sums_in_pieces<const SUMS: usize>(len: usize, of_piece: impl Fn(Range<usize>)
     let fill = |(k, sums): (usize, &mut [f64; SUMS])| *sums = of_piece(k * PIECE..((k + 1) * PIECE).min(len));
     match len <= FEW {
         true => pieces.iter_mut().enumerate().for_each(fill),
-        false => pieces.par_iter_mut().with_min_len(FEW / PIECE / 2).enumerate().for_each(fill),
+        false => pieces.par_iter_mut().with_min_len(SHARE / PIECE).enumerate().for_each(fill),
     }
     pieces.into_iter().fold([0.0; SUMS], |sums, piece| std::array::from_fn(|k| sums[k] + piece[k]))
 }
 
-/// Calls `each` with pieces of `y` and the same pieces of `x`, in several threads where there are many numbers.
+/// Calls `each` with pieces of `y` and the same pieces of the others, in several threads where there are many numbers.
 #[inline(always)]
-pub(crate) fn each_piece(y: &mut [f64], x: &[f64], each: impl Fn(&mut [f64], &[f64]) + Sync) {
+pub(crate) fn each_piece<const OTHERS: usize>(
+    y: &mut [f64],
+    others: [&[f64]; OTHERS],
+    each: impl Fn(&mut [f64], [&[f64]; OTHERS]) + Sync,
+) {
     if y.len() <= FEW {
-        return each(y, x);
+        return each(y, others);
     }
-    y.par_chunks_mut(FEW / 4).zip(x.par_chunks(FEW / 4)).for_each(|(y, x)| each(y, x));
+    y.par_chunks_mut(SHARE).enumerate().for_each(|(k, y)| {
+        let others = others.map(|other| &other[k * SHARE..][..y.len()]);
+        each(y, others);
+    });
 }
 
 /// `⟨a, b⟩`.
@@ -321,13 +334,39 @@ pub(crate) fn add_all<'a>(x: &mut [f64], terms: impl IntoIterator<Item = (f64, &
     let few = x.len() <= FEW;
     let terms: Vec<(f64, &[f64])> = terms.into_iter().collect();
     let add = |(number, x): (usize, &mut [f64])| {
-        for (factor, vector) in &terms {
-            add_to_piece(x, *factor, &vector[number * PIECE..][..x.len()]);
-        }
+        Arch::new().dispatch(AddAll { x, from: number * PIECE, terms: &terms });
     };
     match few {
         true => x.chunks_mut(PIECE).enumerate().for_each(add),
         false => x.par_chunks_mut(PIECE).enumerate().for_each(add),
+    }
+}
+
+struct AddAll<'a> {
+    x: &'a mut [f64],
+    from: usize,
+    terms: &'a [(f64, &'a [f64])],
+}
+
+impl WithSimd for AddAll<'_> {
+    type Output = ();
+
+    // Inlined into the dispatch, where the compiler finds the registers by itself.
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { x, from, terms } = self;
+        // Four at a time: memory can be read at several places at once, and `x` is written a quarter as often.
+        let (fours, rest) = terms.as_chunks::<4>();
+        for four in fours {
+            let [a, b, c, d] = four.map(|(_, vector)| &vector[from..][..x.len()]);
+            let [fa, fb, fc, fd] = four.map(|(factor, _)| factor);
+            for ((((x, a), b), c), d) in x.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *x = (((*x + fa * a) + fb * b) + fc * c) + fd * d;
+            }
+        }
+        for (factor, vector) in rest {
+            add_to_piece(x, *factor, &vector[from..][..x.len()]);
+        }
     }
 }
 
@@ -382,13 +421,13 @@ pub(crate) fn distance_from_multiple(a: &[f64], factor: f64, b: &[f64]) -> f64 {
 /// stop at the first would take longer.
 pub(crate) fn all_within(numbers: &[f64], limit: f64) -> bool {
     let within = |numbers: &[f64]| numbers.iter().fold(true, |within, number| within & (number.abs() <= limit));
-    if numbers.len() <= FEW { within(numbers) } else { numbers.par_chunks(FEW / 4).all(within) }
+    if numbers.len() <= FEW { within(numbers) } else { numbers.par_chunks(SHARE).all(within) }
 }
 
 /// `y += factor · x`.
 pub(crate) fn add_scaled(y: &mut [f64], factor: f64, x: &[f64]) {
     debug_assert_eq!(y.len(), x.len());
-    each_piece(y, x, |y, x| add_to_piece(y, factor, x));
+    each_piece(y, [x], |y, [x]| add_to_piece(y, factor, x));
 }
 
 #[inline(always)]
@@ -421,123 +460,4 @@ pub(crate) fn argmax(scores: impl Iterator<Item = f64> + Clone) -> Option<usize>
     }
     // Nobody is above −∞: the first who is not NaN is exactly there.
     best.0.or_else(|| scores.clone().position(|score| !score.is_nan()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reductions_match_the_plain_sum_at_every_length() {
-        for length in 1..70 {
-            let a: Vec<f64> = (0..length).map(|i| (i as f64 * 0.7).sin()).collect();
-            let b: Vec<f64> = (0..length).map(|i| (i as f64 * 1.3).cos()).collect();
-            let plain_dot: f64 = a.iter().zip(&b).map(|(x, y)| x * y).sum();
-            let plain_distance: f64 = a.iter().zip(&b).map(|(x, y)| (x - y).powi(2)).sum();
-            assert!((dot(&a, &b) - plain_dot).abs() <= 1e-13);
-            assert!((distance_squared(&a, &b) - plain_distance).abs() <= 1e-12);
-        }
-    }
-
-    #[test]
-    fn whole_tables_give_the_bits_of_single_rows() {
-        for length in 1..70 {
-            let numbers =
-                |scale: f64, count: usize| -> Vec<f64> { (0..count).map(|i| (i as f64 * scale).sin()).collect() };
-            let (rows, vector) = (numbers(0.7, 3 * length), numbers(1.3, length));
-            let mut dots = [0.0; 3];
-            dot_with_rows(&rows, &vector, &mut dots);
-            for (index, row) in rows.chunks_exact(length).enumerate() {
-                assert_eq!(dots[index].to_bits(), dot(row, &vector).to_bits());
-                let distance = reduce(row, &vector, |x, y| SquaredDifference.of_numbers(x, y));
-                assert_eq!(distance_squared(row, &vector).to_bits(), distance.to_bits());
-            }
-        }
-    }
-
-    #[test]
-    fn short_and_sparse_rows_give_the_bits_of_long_ones() {
-        for length in 1..70 {
-            let rows: Vec<f32> = (0..3 * length).map(|i| (i as f32 * 0.7).sin()).collect();
-            let vector: Vec<f64> = (0..length).map(|i| (i as f64 * 1.3).cos()).collect();
-            let mut dots = [0.0; 3];
-            dot_with_short_rows(&rows, &vector, &mut dots);
-            for (found, row) in dots.iter().zip(rows.chunks_exact(length)) {
-                let mut row: Vec<f64> = row.iter().map(|x| f64::from(*x)).collect();
-                assert_eq!(found.to_bits(), dot(&row, &vector).to_bits());
-                row.iter_mut().enumerate().for_each(|(i, x)| *x *= f64::from(i % 3 == 1));
-                let columns: Vec<u32> = (0..length as u32).filter(|i| row[*i as usize] != 0.0).collect();
-                let values: Vec<f64> = columns.iter().map(|i| row[*i as usize]).collect();
-                assert_eq!(dot_sparse(&columns, &values, &vector).to_bits(), dot(&row, &vector).to_bits());
-            }
-        }
-    }
-
-    /// Shorter and longer than a piece, and with so many pieces that threads share them.
-    #[test]
-    fn long_sums_have_the_same_bits_however_they_are_made() {
-        for length in [100, PIECE, PIECE + 1, 3 * PIECE + 7, FEW + 5] {
-            let numbers =
-                |scale: f64, count: usize| -> Vec<f64> { (0..count).map(|i| (i as f64 * scale).sin()).collect() };
-            let rows = numbers(0.7, 3 * length);
-            let vectors = [1.3, 1.7].map(|scale| numbers(scale, length));
-            let made = |threads: usize| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| dots_with_rows(&rows, &[&vectors[0], &vectors[1]]))
-            };
-            let products = made(1);
-            assert_eq!(products, made(3));
-            let columns: Vec<u32> = (0..length as u32).collect();
-            for (k, vector) in vectors.iter().enumerate() {
-                let mut all = [0.0; 3];
-                dot_with_rows(&rows, vector, &mut all);
-                for (place, row) in rows.chunks_exact(length).enumerate() {
-                    let product = products[3 * k + place];
-                    let plain: f64 = row.iter().zip(vector).map(|(x, y)| x * y).sum();
-                    assert!((product - plain).abs() < 1e-9);
-                    let others = [dot(row, vector), all[place], dot_sparse(&columns, row, vector)];
-                    assert!(others.iter().all(|other| other.to_bits() == product.to_bits()));
-                }
-            }
-            let zero = vec![0.0; length];
-            let (far, along) = way(&vectors[0], &zero, &vectors[1]);
-            assert_eq!(far.to_bits(), dot(&vectors[1], &vectors[1]).to_bits());
-            assert_eq!(along.to_bits(), dot(&vectors[0], &vectors[1]).to_bits());
-            assert_eq!(far.to_bits(), distance_squared(&vectors[1], &zero).to_bits());
-            let (mut one, mut other) = (vectors[0].clone(), vectors[0].clone());
-            add_all(&mut one, rows.chunks_exact(length).map(|row| (0.3, row)));
-            rows.chunks_exact(length).for_each(|row| add_scaled(&mut other, 0.3, row));
-            assert_eq!(one, other);
-        }
-    }
-
-    #[test]
-    fn limits_hold_for_every_number() {
-        assert!(all_within(&[1.0, -2.0, 0.0], 2.0) && all_within(&[], 0.0));
-        for wrong in [2.1, -2.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            for position in 0..20 {
-                let mut numbers = [1.0; 20];
-                numbers[position] = wrong;
-                assert!(!all_within(&numbers, 2.0));
-                assert_eq!(all_within(&numbers, f64::MAX), wrong.is_finite());
-            }
-        }
-    }
-
-    #[test]
-    fn norms_neither_overflow_nor_vanish() {
-        assert_eq!(norm(&[3.0, 4.0]), 5.0);
-        assert!((norm(&[3e-170, 4e-170]) / 5e-170 - 1.0).abs() < 1e-15);
-        assert!((norm(&[3e200, 4e200]) / 5e200 - 1.0).abs() < 1e-15);
-        assert_eq!(norm(&[0.0, 0.0]), 0.0);
-    }
-
-    #[test]
-    fn argmax_prefers_the_lowest_index_and_skips_nan() {
-        assert_eq!(argmax([1.0, 3.0, 3.0].into_iter()), Some(1));
-        assert_eq!(argmax([f64::NAN, 2.0, f64::NAN].into_iter()), Some(1));
-        assert_eq!(argmax([f64::NAN, f64::NEG_INFINITY].into_iter()), Some(1));
-        assert_eq!(argmax([f64::NAN, f64::NAN].into_iter()), None);
-        assert_eq!(argmax([-1.0, -1.0].into_iter()), Some(0));
-    }
 }

@@ -14,6 +14,7 @@ pub(crate) mod weights;
 
 use std::{any::Any, collections::BTreeSet, fmt, sync::Arc};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -331,8 +332,32 @@ fn fingerprint(answer: &Answer<'_>) -> u64 {
     whole.finish()
 }
 
-/// In eight chains, of which a processor follows several at a time: one alone would cost more than the rest of a step.
+/// Many numbers in pieces, which several threads may work on.
 fn add_fingerprint(whole: &mut Fingerprint, numbers: &[f64]) {
+    if numbers.len() <= kernel::FEW {
+        return add_fingerprint_of_piece(whole, numbers);
+    }
+    let pieces: Vec<[u64; 8]> = numbers.par_chunks(kernel::SHARE).map(quick_fingerprint).collect();
+    whole.add(numbers.len() as u64);
+    pieces.iter().flatten().for_each(|chain| whole.add(*chain));
+}
+
+/// One multiplication a number: with two, this would take longer than a step with a million parameters.
+fn quick_fingerprint(numbers: &[f64]) -> [u64; 8] {
+    let mut chains = [0_u64; 8];
+    let (eights, rest) = numbers.as_chunks::<8>();
+    let add = |chain: &mut u64, value: f64| {
+        *chain = (chain.rotate_left(29) ^ (value + 0.0).to_bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    };
+    for eight in eights {
+        chains.iter_mut().zip(eight).for_each(|(chain, value)| add(chain, *value));
+    }
+    chains.iter_mut().zip(rest).for_each(|(chain, value)| add(chain, *value));
+    chains
+}
+
+/// In eight chains, of which a processor follows several at a time: one alone would cost more than the rest of a step.
+fn add_fingerprint_of_piece(whole: &mut Fingerprint, numbers: &[f64]) {
     let mut chains = [Fingerprint::default(); 8];
     for values in numbers.chunks(chains.len()) {
         for (chain, value) in chains.iter_mut().zip(values) {

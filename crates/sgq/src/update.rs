@@ -183,10 +183,12 @@ impl Update<LastGradient> for Saga {
 
 /// `x −= α (w (fresh − kept) + mean)`: the step that SAGA and SVRG share, with the weight `w` of the answer.
 fn reduced_variance_step(point: &mut [f64], weight: f64, size: f64, fresh: &[f64], kept: &[f64], mean: &[f64]) {
-    let gradients = fresh.iter().zip(kept).zip(mean);
-    for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
-        *x -= size * (weight * (fresh - kept) + mean);
-    }
+    kernel::each_piece(point, [fresh, kept, mean], |point, [fresh, kept, mean]| {
+        let gradients = fresh.iter().zip(kept).zip(mean);
+        for (x, ((fresh, kept), mean)) in point.iter_mut().zip(gradients) {
+            *x -= size * (weight * (fresh - kept) + mean);
+        }
+    });
 }
 
 /// The built-in updates, for methods that are put together at run time.

@@ -181,9 +181,7 @@ impl LastGradient {
 
     fn average(&mut self) {
         let count = self.users_in_mean().max(1);
-        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
-            *mean = self.sum.get(coordinate) / count as f64;
-        }
+        self.sum.mean(count as f64, &mut self.mean);
     }
 
     /// `⟨vector, g̃_i⟩`.
@@ -272,7 +270,9 @@ impl Belief for LastGradient {
         self.before.point.extend_from_slice(self.points.of(user));
         self.before.gradient.clear();
         self.before.gradient.extend_from_slice(&self.gradients.row(user, &self.points));
-        self.before.mean.clone_from(&self.mean);
+        // It is computed anew below.
+        std::mem::swap(&mut self.before.mean, &mut self.mean);
+        self.mean.resize(self.dim, 0.0);
         self.before.first = !self.asked[user];
         self.gradients.set(user, point, gradient);
         self.points.place(user, point);

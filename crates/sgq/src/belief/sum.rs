@@ -1,5 +1,6 @@
 //! A sum of rows that stays exact while rows come and go.
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel;
@@ -20,21 +21,34 @@ impl CompensatedSum {
     }
 
     pub(super) fn replace(&mut self, old: &[f64], new: &[f64]) {
-        let sums = self.high.iter_mut().zip(&mut self.low);
-        for ((high, low), (old, new)) in sums.zip(old.iter().zip(new)) {
-            let (partial, first_error) = two_sum(*high, *new);
-            let (total, second_error) = two_sum(partial, -*old);
-            let correction = *low + (first_error + second_error);
-            (*high, *low) = two_sum(total, correction);
+        if self.high.len() <= kernel::FEW {
+            return replace(&mut self.high, &mut self.low, old, new);
         }
+        let sums = self.high.par_chunks_mut(kernel::SHARE).zip(self.low.par_chunks_mut(kernel::SHARE));
+        let rows = old.par_chunks(kernel::SHARE).zip(new.par_chunks(kernel::SHARE));
+        sums.zip(rows).for_each(|((high, low), (old, new))| replace(high, low, old, new));
     }
 
     pub(super) fn is_finite(&self) -> bool {
         kernel::all_within(&self.high, f64::MAX)
     }
 
-    pub(super) fn get(&self, coordinate: usize) -> f64 {
-        self.high[coordinate] + self.low[coordinate]
+    /// Writes the sum divided by a count.
+    pub(super) fn mean(&self, count: f64, mean: &mut [f64]) {
+        kernel::each_piece(mean, [&self.high, &self.low], |mean, [high, low]| {
+            for (mean, (high, low)) in mean.iter_mut().zip(high.iter().zip(low)) {
+                *mean = (high + low) / count;
+            }
+        });
+    }
+}
+
+fn replace(high: &mut [f64], low: &mut [f64], old: &[f64], new: &[f64]) {
+    for ((high, low), (old, new)) in high.iter_mut().zip(low).zip(old.iter().zip(new)) {
+        let (partial, first_error) = two_sum(*high, *new);
+        let (total, second_error) = two_sum(partial, -*old);
+        let correction = *low + (first_error + second_error);
+        (*high, *low) = two_sum(total, correction);
     }
 }
 

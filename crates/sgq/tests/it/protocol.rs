@@ -415,6 +415,25 @@ fn a_sum_that_overflowed_recovers() {
     assert_eq!(belief.mean(), [(rows[0] + rows[1]) / 2.0]);
 }
 
+/// Also where several threads look at them.
+#[test]
+fn long_answers_are_told_apart() {
+    let dim = 100_000;
+    let mut session = Session::new(method::shuffled_sgd(), Settings::new(vec![0.0; dim], 2).step_size(0.1)).unwrap();
+    let query = session.ask().unwrap().unwrap();
+    let gradient: Vec<f64> = (0..dim).map(|k| (k as f64).sin()).collect();
+    session.tell(query.ticket, &gradient).unwrap();
+    assert!(session.tell(query.ticket, &gradient).is_ok());
+    for k in [0, 1, 50_000, dim - 1] {
+        let mut other = gradient.clone();
+        other[k] += 1e-9;
+        assert!(session.tell(query.ticket, &other).is_err());
+        other.swap_with_slice(&mut gradient.clone());
+        other.swap(k, (k + 8) % dim);
+        assert!(session.tell(query.ticket, &other).is_err());
+    }
+}
+
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct By<T>(T);
 

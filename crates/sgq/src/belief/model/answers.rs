@@ -83,7 +83,8 @@ impl Answers {
             noise,
         }));
         self.replaced = before;
-        self.mean_before.clone_from(&self.mean);
+        std::mem::swap(&mut self.mean_before, &mut self.mean);
+        self.mean.resize(self.mean_before.len(), 0.0);
         self.average();
         news
     }
@@ -139,9 +140,7 @@ impl Answers {
             self.sum_anew();
         }
         let asked = self.asked.len().max(1) as f64;
-        for (coordinate, mean) in self.mean.iter_mut().enumerate() {
-            *mean = self.sum.get(coordinate) / asked;
-        }
+        self.sum.mean(asked, &mut self.mean);
     }
 
     pub fn get(&self, user: usize) -> Option<&Answer> {
