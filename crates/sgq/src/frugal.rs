@@ -67,8 +67,8 @@ pub(crate) struct Constants {
     pub least_certain_gain: f64,
 
     // § 8: the trust region.
-    /// So many users are asked at the start before the first move, and one more where no `L_i` are known: one answer says
-    /// nothing of how different users are.
+    /// So many users are asked at the start before the first move: one answer says nothing of how different users are, and two may
+    /// agree by chance. So many are asked before units are looked at, too.
     pub at_start: usize,
     /// The next point is at most so many times as far from the anchor as this one, where answers keep pointing downhill.
     pub widening: f64,
@@ -148,8 +148,6 @@ pub(crate) struct Constants {
     pub shortest_way: f64,
 
     // § 15: units.
-    /// So many users are asked before the units of coordinates are looked at.
-    pub first_units: usize,
     /// They are changed where two of them are off by so many powers of two from each other,
     pub units_apart: f64,
     /// and by so many more over the number of users asked, while somebody was not: a few answers may be small by chance.
@@ -204,7 +202,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     fitted_at_once: 64,
     alignment_doubt: 3.0,
     least_certain_gain: 0.05,
-    at_start: 2,
+    at_start: 3,
     widening: 2.0,
     reach_growth: 1.05,
     reach_growth_unknown: 2.0,
@@ -237,7 +235,6 @@ pub(crate) const FRUGAL: Constants = Constants {
     roughest: 100.0,
     least_bent: 10.0,
     shortest_way: 0.1,
-    first_units: 3,
     units_apart: 3.0,
     units_by_chance: 9.0,
     first_doubt: 1.5,

@@ -186,7 +186,7 @@ pub(crate) struct Followed {
 impl Belief for Model {
     fn settings(&mut self) -> Vec<Setting<'_>> {
         let summary = "true: the L_i are not looked at, and learned from repeated answers";
-        let at_start = "users asked at the start before the first move; default 2, and 3 without any L_i";
+        let at_start = "users asked at the start before the first move; default 3";
         vec![
             Setting::switch("learned", &mut self.learning, summary),
             Setting::count("at_start", &mut self.at_start, at_start),
@@ -346,8 +346,8 @@ impl Model {
         self
     }
 
-    /// How many users are asked at the start before the first move, instead of 2, or 3 where no `L_i` are known: the more, the less
-    /// a start that is already good is left by chance.
+    /// How many users are asked at the start before the first move, instead of 3: the more, the less often a start that is already
+    /// good is left by chance.
     pub fn at_start(mut self, users: usize) -> Self {
         self.at_start = Some(users);
         self
@@ -411,8 +411,7 @@ impl Model {
     /// Whether the next new user is to be asked at the start as well, § 8.2: not where somebody had to be asked again, because
     /// nobody else is there.
     pub(crate) fn waits_at_start(&self) -> bool {
-        let wanted = self.at_start.unwrap_or(FRUGAL.at_start + usize::from(!self.told_smoothness));
-        self.answers.count() < wanted.min(self.users())
+        self.answers.count() < self.at_start.unwrap_or(FRUGAL.at_start).min(self.users())
             && self.answers.latest().is_none_or(|(_, answer)| answer.times == 1)
     }
 

@@ -234,8 +234,8 @@ fn moves_do_not_run_ahead_of_the_answers() {
 #[test]
 fn the_longer_an_answer_set_aside_the_further_back() {
     let back_to = |answer: f64| {
-        let mut session = open(Settings::new(vec![0.0], 3).smoothness(vec![1.0; 3]));
-        for gradient in [-1.0, -1.0, answer] {
+        let mut session = open(Settings::new(vec![0.0], 4).smoothness(vec![1.0; 4]));
+        for gradient in [-1.0, -1.0, -1.0, answer] {
             let query = session.ask().unwrap().unwrap();
             session.tell(query.ticket, &[gradient]).unwrap();
             if gradient > 0.0 {
@@ -243,7 +243,7 @@ fn the_longer_an_answer_set_aside_the_further_back() {
                 return session.point()[0] / query.point[0];
             }
         }
-        unreachable!("the third answer is uphill");
+        unreachable!("the fourth answer is uphill");
     };
     for (answer, part) in [(4.0, 0.5), (30.0, 0.5), (1e3, 6f64.ln() / 1e3f64.ln()), (1e300, 0.02)] {
         assert!((back_to(answer) - part).abs() < 1e-12, "{answer}: {} and not {part}", back_to(answer));

@@ -142,15 +142,15 @@ fn the_first_answers_may_agree_by_chance() {
             let mut within_before = 0;
             while advance(&mut session, &problem).is_some() {
                 let Some(Remaining { high, at_start, asked, .. }) = session.remaining() else {
-                    // The first two are asked at the start.
-                    assert_eq!(session.queries(), 1);
+                    // The first three are asked at the start.
+                    assert!(session.queries() < 3);
                     continue;
                 };
                 within_before += usize::from(asked < least && high <= tolerance * at_start);
             }
             let (stop, asked) = (session.stop_reason(), session.remaining().unwrap().asked);
             assert!(matches!(stop, Some(StopReason::Converged { .. })), "{stop:?}");
-            assert!(within_before > 0 && asked == least, "{asked} of {users}, {within_before} times within before");
+            assert!(within_before > 0 && asked >= least, "{asked} of {users}, {within_before} times within before");
         }
     }
 }
@@ -245,7 +245,7 @@ fn there_is_no_estimate_without_a_move_of_the_model() {
         while session.queries() < queries {
             advance(&mut session, problem);
             let model: &Model = session.belief().unwrap();
-            let waits = is_known && session.queries() < 2;
+            let waits = is_known && session.queries() < 3;
             let lacks_scale = !is_known && !model.has_learned_scale();
             let why = [waits, lacks_scale, model.set_aside_last().is_some(), model.has_failed()];
             assert_eq!(session.remaining().is_none(), why.contains(&true), "{why:?}");

@@ -98,7 +98,7 @@ impl Model {
         if self.are_units_settled
             || matches!(self.verdict, Verdict::SetAside { .. })
             || self.own.is_some()
-            || !(is_dense && is_exact && self.answers.count() >= FRUGAL.first_units)
+            || !(is_dense && is_exact && self.answers.count() >= FRUGAL.at_start)
         {
             return;
         }

@@ -269,7 +269,7 @@ impl Naive {
 
     /// Whether the next new user is asked at the start too.
     fn waits_at_start(&self) -> bool {
-        self.last_answers().len() < if self.is_known { 2 } else { 3 }.min(self.sizes.len())
+        self.last_answers().len() < 3.min(self.sizes.len())
     }
 
     fn all_asked(&self) -> bool {
