@@ -164,8 +164,16 @@ impl Site<'_> {
         let mut kept = self.kept()?;
         let mut writes: Vec<(PathBuf, Vec<u8>)> = Vec::new();
         if let Some(run) = run {
-            kept.benchmark = Some(Files::of_run(run, &self.root.join(INDEX), kept.benchmark)?);
-            self.take_drawings(run, DRAWINGS, &mut writes)?;
+            let index = self.root.join(INDEX);
+            let is_part = self.refuse_part(BENCHMARK, &Results::read(&Files::of_run(run, &index, None)?)?).is_err();
+            kept.benchmark = Some(match kept.benchmark {
+                // The drawings are of all methods, and stay.
+                Some(files) if is_part => files.with_part(run)?,
+                before => {
+                    self.take_drawings(run, DRAWINGS, &mut writes)?;
+                    Files::of_run(run, &index, before)?
+                }
+            });
         }
         for (it, folder) in further {
             self.take_in(it, folder, &mut kept)?;

@@ -236,7 +236,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     least_bent: 10.0,
     shortest_way: 0.1,
     units_apart: 3.0,
-    units_by_chance: 9.0,
+    units_by_chance: 15.0,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,

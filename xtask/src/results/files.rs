@@ -156,6 +156,15 @@ impl Files {
         })
     }
 
+    /// What is kept, with the rows of a run of some methods in the place of theirs.
+    pub fn with_part(mut self, run: &Path) -> Result<Self, String> {
+        for (name, table) in [("summary.csv", &mut self.summary), ("tuning.csv", &mut self.tuning)] {
+            let part = read(&run.join(name))?;
+            *table = with_rows(table, &part).map_err(|error| format!("{}, {name}: {error}", run.display()))?;
+        }
+        Ok(self)
+    }
+
     /// Takes in a run of `sgq bench random`.
     pub fn add_random(&mut self, name: &str, run: &Path) -> Result<(), String> {
         let file = run.join("summary.json");

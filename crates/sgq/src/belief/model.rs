@@ -65,7 +65,8 @@ pub struct Model {
     answers: Answers,
     /// In which the model sees coordinates: everything below but the mean gradient for others.
     units: Units,
-    /// Whether they stay what they are.
+    /// Whether a probe has borne them out, and whether they stay what they are.
+    are_units_tried: bool,
     are_units_settled: bool,
     /// Whether they have changed since the last move.
     changed_units: bool,

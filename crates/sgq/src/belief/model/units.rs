@@ -44,33 +44,36 @@ impl Units {
         vector.iter().zip(&self.0).map(|(value, unit)| by(*value, *unit)).collect::<Vec<f64>>().into()
     }
 
-    /// Units in which users' gradients are about as long along each coordinate, Eq. (70), where they are not about as long as they
-    /// are.
-    fn fitting(answers: &Answers) -> Option<Self> {
+    /// How long users' gradients are along each coordinate, outside of these units: Eq. (70).
+    fn lengths(&self, answers: &Answers) -> Vec<f64> {
         let dim = answers.mean_gradient().len();
-        let gradients = || answers.iter().map(|(_, answer)| &answer.gradient);
-        let mut lengths = vec![0.0; dim];
-        gradients().for_each(|it| it.iter().zip(&mut lengths).for_each(|(slope, sum)| *sum += slope * slope));
+        let gradients = || answers.iter().map(|(_, answer)| self.gradient_outside(&answer.gradient));
+        let mut sums = vec![0.0; dim];
+        gradients().for_each(|it| it.iter().zip(&mut sums).for_each(|(slope, sum)| *sum += slope * slope));
         // Each user's gradient counts with the same length in these units, or the steepest user would decide alone.
         let mut squares = vec![0.0; dim];
         for gradient in gradients() {
-            let parts = gradient.iter().zip(&lengths).filter(|(_, length)| **length > 0.0);
-            let norm_squared = parts.map(|(slope, length)| slope * slope / length).sum::<f64>().max(TINY);
+            let parts = gradient.iter().zip(&sums).filter(|(_, sum)| **sum > 0.0);
+            let norm_squared = parts.map(|(slope, sum)| slope * slope / sum).sum::<f64>().max(TINY);
             gradient.iter().zip(&mut squares).for_each(|(slope, sum)| *sum += slope * slope / norm_squared);
         }
-        let roots: Vec<f64> = squares.iter().map(|square| square.sqrt()).collect();
-        let largest = roots.iter().copied().fold(0.0, f64::max);
+        squares.iter().map(|square| square.sqrt()).collect()
+    }
+
+    /// Units in which gradients of such lengths are about as long along each coordinate, where the longest is so many powers of two
+    /// longer than the shortest.
+    fn for_lengths(lengths: &[f64], apart: f64) -> Option<Self> {
+        let largest = lengths.iter().copied().fold(0.0, f64::max);
         // A coordinate that is nothing but rounding says nothing.
-        let told: Vec<usize> = (0..dim).filter(|k| roots[*k] > FRUGAL.rounding * largest).collect();
-        let smallest = told.iter().map(|k| roots[*k]).reduce(f64::min)?;
-        let by_chance = if answers.all_asked() { 0.0 } else { FRUGAL.units_by_chance / answers.count() as f64 };
-        if !((largest / smallest).log2() > FRUGAL.units_apart + by_chance && largest.is_finite()) {
+        let told: Vec<usize> = (0..lengths.len()).filter(|k| lengths[*k] > FRUGAL.rounding * largest).collect();
+        let smallest = told.iter().map(|k| lengths[*k]).reduce(f64::min)?;
+        if !((largest / smallest).log2() > apart && largest.is_finite()) {
             return None;
         }
         // What all have in common says nothing; a power of two rounds nothing.
-        let common = (told.iter().map(|k| roots[*k].log2()).sum::<f64>() / told.len() as f64).round().exp2();
-        let mut units = vec![1.0; dim];
-        told.iter().for_each(|k| units[*k] = roots[*k] / common);
+        let common = (told.iter().map(|k| lengths[*k].log2()).sum::<f64>() / told.len() as f64).round().exp2();
+        let mut units = vec![1.0; lengths.len()];
+        told.iter().for_each(|k| units[*k] = lengths[*k] / common);
         Some(Self(units))
     }
 
@@ -102,21 +105,31 @@ impl Model {
         {
             return;
         }
+        let lengths = self.units.lengths(&self.answers);
         if self.units.is_plain() {
-            if let Some(units) = Units::fitting(&self.answers) {
+            let asked = self.answers.count() as f64;
+            let by_chance = if self.all_asked() { 0.0 } else { FRUGAL.units_by_chance / asked };
+            if let Some(units) = Units::for_lengths(&lengths, FRUGAL.units_apart + by_chance) {
                 self.change_units(units);
             }
-        } else if let Some((_, answer)) = self.answers.latest().filter(|(_, answer)| answer.fresh)
-            && self.plan.is_some()
-            && let Some(secant) = &answer.secant
-        {
-            self.are_units_settled = true;
-            if !self.units.are_borne_out(secant) {
-                self.change_units(Units::default());
-                let here = self.units.point_inside(point).into_owned();
-                self.fit(&here);
-            }
+            return;
         }
+        let probe =
+            self.answers.latest().filter(|(_, answer)| answer.fresh && self.plan.is_some() && !self.are_units_tried);
+        let is_refuted = match probe.and_then(|(_, answer)| answer.secant.as_ref()) {
+            Some(secant) => {
+                self.are_units_tried = true;
+                !self.units.are_borne_out(secant)
+            }
+            // More answers may show that it was chance.
+            None => Units::for_lengths(&lengths, FRUGAL.units_apart).is_none(),
+        };
+        if is_refuted {
+            self.change_units(Units::default());
+            let here = self.units.point_inside(point).into_owned();
+            self.fit(&here);
+        }
+        self.are_units_settled = is_refuted || (self.are_units_tried && self.all_asked());
     }
 
     /// Sees everything that is held in other units.
