@@ -98,7 +98,7 @@ def test_wrong_settings_are_named(settings, kind, words):
 def test_a_proven_gap_ends_a_run():
     known = {"smoothness": 2.0, "pl_constant": 2.0}
     result = sgq.minimize(USERS, [5.0], certified_gap=1e-8, **known)
-    assert result.success and result.status == "certified" and result.message.startswith("converged: a gap of at most ")
+    assert result.success and result.status == "certified" and result.message.startswith("converged: ")
     assert result.x[0] ** 2 <= result.certified <= 1e-8 and result.session.uncertified is None
     assert "constant" in sgq.minimize(USERS, [5.0], smoothness=2.0).session.uncertified
 
@@ -239,7 +239,7 @@ def test_frugal_needs_no_step_size_and_no_smoothness():
     without = sgq.minimize(USERS, [5.0], "frugal", budget=40, tol=None, seed=7)
     assert abs(with_bound.x[0]) < 1e-9 and abs(without.x[0]) < 1e-9
     # Anybody may be asked first, and nobody has to be before the first step.
-    assert with_bound.nit == 40 and without.history["user"][0] == without.history["user"][1]
+    assert with_bound.nit == 40 and without.history["user"][3] in without.history["user"][:3]
     for step_size in (0.1, "theory"):
         with pytest.raises(ValueError, match="frugal, which is taken where no method is named, has no step size"):
             sgq.minimize(USERS, [5.0], smoothness=2.0, step_size=step_size, budget=40)
