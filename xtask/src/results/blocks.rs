@@ -183,7 +183,7 @@ fn readme(results: &Results) -> Result<String, String> {
             .interval_over_sets(frugal, target)
             .map_or("–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
     }));
-    let unseen = format!("mean of {}, never seen before", UNSEEN.join(" and "));
+    let unseen = format!("mean of {}, not seen by the first version", UNSEEN.join(" and "));
     rows.push(row(results, unseen, |target| results.unseen(frugal, target).value.map_or("–".to_owned(), number)));
     rows.push(row(results, "mean to the others in hindsight", |target| {
         mean_cell(results, &results.untuned_over_fewest(frugal, Tuning::Hindsight, target))

@@ -67,7 +67,7 @@ impl Results {
         Some(own as f64 / self.best(set, Tuning::Tuned, target)?.0 as f64)
     }
 
-    /// The mean ratio on sets that nobody had looked at when `frugal` was made.
+    /// The mean ratio on sets that nobody had looked at when the first version of `frugal` was made.
     pub fn unseen(&self, method: &Method, target: &str) -> Mean {
         self.mean(|set| self.untuned_ratio(method, set, target).filter(|_| UNSEEN.contains(&set)))
     }

@@ -178,7 +178,7 @@ fn tables_of_frugal() {
         | geometric mean | 1.00 | 0.25 (1) |
         | sets won | 1 of 2 | 2 of 2 |
         | 95% interval of the mean, over data sets | 0.00 to 6681.70 | – |
-        | mean of benefits and headache, never seen before | – | – |
+        | mean of benefits and headache, not seen by the first version | – | – |
         | mean to the others in hindsight | 1.12 | 0.25 (1) |
         | mean, `frugal` without `L_i` | 1.41 | 0.50 (1) |",
     );
