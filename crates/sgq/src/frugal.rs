@@ -31,6 +31,8 @@ pub(crate) struct Constants {
     // § 3: secants.
     /// A new secant makes all others count `1 − 1/max(2n, this)` as much.
     pub secant_memory: f64,
+    /// Users keep so many secants a parameter together, and one at least: enough for few users to know their own curvature.
+    pub secants_per_parameter: usize,
 
     // § 4: shared curvature.
     /// Part of the first gradient's square that is taken for spread among users before any is seen.
@@ -51,10 +53,15 @@ pub(crate) struct Constants {
     /// How fast it falls with every answer: this times `d/(d + 20)`.
     pub floor_fall: f64,
     pub floor_dim: f64,
+    /// Where curvature is known within a few of its standard deviations, it may be below the floor: down to so many of them,
+    pub floor_sd: f64,
+    /// and to this part of the scale. Less is rounding.
+    pub least_curvature: f64,
     /// The metric's smallest eigenvalue, as a part of their mean.
     pub least_spread: f64,
-    /// A matrix is fitted anew after every `1 + d/32` answers;
+    /// A matrix is fitted anew after every `1 + d/32 + k/256` answers;
     pub dim_per_fit: usize,
+    pub users_per_fit: usize,
     /// up to so many directions also with every new one, and while few users were asked.
     pub fitted_at_once: usize,
 
@@ -92,8 +99,10 @@ pub(crate) struct Constants {
     pub numbers_kept: usize,
 
     // § 9: the safeguard.
-    /// Passes within which the model must halve the bound on the gradient.
+    /// Passes within which the model must halve the bound on the gradient; `n + 2d` answers are one, or few users would have no time to
+    /// show their curvature.
     pub passes_to_halve: u64,
+    pub answers_per_parameter: u64,
     /// SAGA's step is `1/(this · L_max)`: Defazio et al. 2014.
     pub saga_step: f64,
 
@@ -173,6 +182,11 @@ pub(crate) struct Constants {
     pub looks_to_stop: f64,
     /// A run does not end while its interval reaches so near the gap at the start.
     pub surely_less: f64,
+    /// So many estimates in a row end a run, and one more for each `n` parameters: curvature that nobody has shown yet may be small.
+    pub steady: usize,
+    /// The mean logarithm of later estimates over earlier ones is not taken for less: that estimates were too large for a while does not
+    /// make the last one too large.
+    pub least_log: f64,
 }
 
 pub(crate) const FRUGAL: Constants = Constants {
@@ -187,6 +201,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     probe_growths: 4,
     probes: 6,
     secant_memory: 20.0,
+    secants_per_parameter: 4,
     first_spread: 0.05,
     least_expected: 0.1,
     expected_within: 0.2,
@@ -197,8 +212,11 @@ pub(crate) const FRUGAL: Constants = Constants {
     floor_at_last: 0.002,
     floor_fall: 0.1,
     floor_dim: 20.0,
+    floor_sd: 2.0,
+    least_curvature: 1e-7,
     least_spread: 1e-3,
     dim_per_fit: 32,
+    users_per_fit: 256,
     fitted_at_once: 64,
     alignment_doubt: 3.0,
     least_certain_gain: 0.05,
@@ -215,6 +233,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     moves_kept: 64,
     numbers_kept: 1_000_000,
     passes_to_halve: 8,
+    answers_per_parameter: 2,
     saga_step: 3.0,
     reask_gain_ratio: 2.0,
     reask_after: 8,
@@ -248,6 +267,8 @@ pub(crate) const FRUGAL: Constants = Constants {
     asked_to_stop: 8,
     looks_to_stop: 3.0,
     surely_less: 0.1,
+    steady: 1,
+    least_log: -1.0,
 };
 
 /// Where all is zero, something has to be divided by.

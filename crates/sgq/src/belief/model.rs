@@ -5,6 +5,7 @@
 mod alignment;
 mod answers;
 mod basis;
+mod bent;
 mod curvature;
 mod dense;
 mod estimate;
@@ -144,8 +145,19 @@ impl Plan {
     /// Fits curvature to all answers.
     fn refit(&mut self, view: &View<'_>) -> Option<Spread> {
         match self {
-            Self::Dense(plan) => plan.refit(view).map(Spread::from),
+            Self::Dense(plan) => plan.refit(view, view.answers.iter()).map(Spread::from),
             Self::LowRank(plan) => plan.refit(view),
+        }
+    }
+
+    /// `Σ w_i (H_i − B)(a_w − x_i)` over users asked, in order.
+    fn own_change(&mut self, view: &View<'_>, weights: &[f64], anchor: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Dense(plan) => {
+                let weighted = view.answers.iter().zip(weights).map(|((user, answer), weight)| (user, *weight, answer));
+                plan.own_change(weighted, anchor)
+            }
+            Self::LowRank(plan) => plan.own_change(view, weights, anchor),
         }
     }
 
@@ -317,7 +329,8 @@ impl Model {
         self.uphill = after_move && kernel::dot_with_difference(gradient, anchor, point) > 0.0;
         self.after_move = after_move;
         if let (None, Some(before)) = (reply.variance, self.answers.get(user))
-            && let Some(noise) = self.noise.see(before, point, gradient)
+            && let Some(noise) =
+                self.noise.see(before, point, gradient, self.steepest() * self.sizes[user] * self.sizes[user])
         {
             self.reckon_with(noise);
         }
@@ -329,7 +342,7 @@ impl Model {
             false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
         };
         if matches!(self.verdict, Verdict::SetAside { .. }) {
-            self.remaining = None;
+            self.cannot_tell();
         } else {
             self.take(user, point, gradient, noise);
             self.fit(point);
@@ -514,7 +527,7 @@ impl Model {
         }
         match how {
             Move::ByModel { .. } | Move::ByOwn { .. } => self.look_ahead(to),
-            Move::Nowhere | Move::Proven => self.remaining = None,
+            Move::Nowhere | Move::Proven => self.cannot_tell(),
         }
         if let Move::ByModel { anchor, followed } = how {
             let kept =
@@ -641,8 +654,8 @@ impl Model {
             point,
         };
         if let Some(spread) = plan.refit(&view) {
-            let shared = |directions: &[f64]| plan.shared(directions);
-            self.estimate = Some(Estimate::new(&view, spread.size, spread.own_curvature, shared));
+            let own_change = |weights: &[f64], anchor: &[f64]| plan.own_change(&view, weights, anchor);
+            self.estimate = Some(Estimate::new(&view, spread.size, spread.own_curvature, own_change));
             self.fading = spread.own_curvature / spread.size;
             self.own_curvature = spread.own_curvature;
         }

@@ -1,9 +1,11 @@
 //! Everybody's last answer.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::{super::sum::CompensatedSum, noise::Kept, secants::Secant};
-use crate::kernel;
+use crate::{frugal::FRUGAL, kernel};
 
 /// The last answers of those who were asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,10 +37,18 @@ pub(crate) struct Answer {
     pub times: u32,
     /// How its gradient changed between its last two answers at different points.
     pub secant: Option<Secant>,
+    /// And between earlier ones, the oldest first.
+    pub earlier: VecDeque<Secant>,
     /// Whether that is news.
     pub fresh: bool,
     /// The variance of the noise in the gradient: `v_i`, all coordinates together.
     pub noise: f64,
+}
+
+/// How many secants a user keeps, § 3: its last one alone where there are more parameters than matrices are made for.
+pub(super) fn secants_of_each(users: usize, dim: usize) -> usize {
+    let all = FRUGAL.secants_per_parameter * dim.min(FRUGAL.rank);
+    if dim <= FRUGAL.dense_up_to { all.div_ceil(users).max(1) } else { 1 }
 }
 
 impl Answers {
@@ -70,7 +80,15 @@ impl Answers {
             }
         }
         let fresh = between.is_some();
-        let secant = between.or_else(|| before.as_ref()?.secant.clone());
+        let (mut earlier, mut last) = match &before {
+            Some(before) => (before.earlier.clone(), before.secant.clone()),
+            None => (VecDeque::new(), None),
+        };
+        if let Some(between) = between {
+            earlier.extend(last.replace(between));
+        }
+        let most = secants_of_each(self.held.len(), point.len()) - 1;
+        earlier.drain(..earlier.len().saturating_sub(most));
         self.latest = Some(user);
         self.held[user] = Some(Box::new(Answer {
             point: point.to_vec(),
@@ -78,7 +96,8 @@ impl Answers {
             gradient,
             when: self.clock,
             times: before.as_ref().map_or(0, |before| before.times) + 1,
-            secant,
+            secant: last,
+            earlier,
             fresh,
             noise,
         }));
@@ -93,8 +112,9 @@ impl Answers {
     pub fn doubt(&mut self, noise: f64) {
         for answer in self.held.iter_mut().flatten() {
             answer.noise = answer.noise.max(noise);
-            answer.secant.iter_mut().for_each(|secant| secant.noise = 2.0 * noise / (secant.way * secant.way));
+            answer.secants_mut().for_each(|secant| secant.noise = 2.0 * noise / (secant.way * secant.way));
             answer.secant = answer.secant.take().filter(Secant::is_clear);
+            answer.earlier.retain(Secant::is_clear);
             answer.fresh &= answer.secant.is_some();
         }
     }
@@ -104,7 +124,7 @@ impl Answers {
         for answer in self.held.iter_mut().flatten().chain(&mut self.replaced) {
             (answer.point, answer.gradient) = (point(&answer.point), gradient(&answer.gradient));
             answer.norm = kernel::norm(&answer.gradient);
-            if let Some(secant) = &mut answer.secant {
+            for secant in answer.secants_mut() {
                 let (direction, change) = (point(&secant.direction), gradient(&secant.change));
                 let length = kernel::norm(&direction);
                 secant.direction = direction.iter().map(|value| value / length).collect();
@@ -207,11 +227,20 @@ impl Answer {
         self.secant.as_ref().filter(|_| self.fresh)
     }
 
+    /// All secants held, the oldest first.
+    pub fn secants(&self) -> impl Iterator<Item = &Secant> {
+        self.earlier.iter().chain(&self.secant)
+    }
+
+    fn secants_mut(&mut self) -> impl Iterator<Item = &mut Secant> {
+        self.earlier.iter_mut().chain(&mut self.secant)
+    }
+
     /// One more parameter, which was zero in all that was seen.
     pub fn grow(&mut self) {
         self.point.push(0.0);
         self.gradient.push(0.0);
-        self.secant.iter_mut().for_each(Secant::grow);
+        self.secants_mut().for_each(Secant::grow);
     }
 
     /// The squared way from the answer to a point, without the part along which the user's own curvature is known.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Change, View,
+    Answer, Change, View,
+    bent::Bent,
     moments::{Centred, Sums},
     secants::residual,
     typical::{Evidence, expected_curvature},
@@ -32,6 +33,9 @@ pub(crate) struct Dense {
     /// What is believed of the users' differences since the last answer.
     #[serde(skip)]
     known: Option<Known>,
+    /// Users' own curvature, where it was asked for since shared curvature or the user's answer changed.
+    #[serde(skip)]
+    bent: Vec<Option<Bent>>,
 }
 
 /// The metric in which users spread equally in all directions: `T`, symmetric, and its inverse.
@@ -131,6 +135,7 @@ impl Dense {
             since: 0,
             followed: None,
             known: None,
+            bent: Vec::new(),
         }
     }
 
@@ -141,6 +146,7 @@ impl Dense {
         self.curvature.grow();
         let new = self.curvature.dim() - 1;
         self.curvature.set(new, new, self.typical);
+        self.bent.clear();
         match &mut self.fit {
             // It is believed to bend as others do, until the next fit.
             Some(fit) if new >= FRUGAL.fitted_at_once => fit.grow(self.typical),
@@ -149,7 +155,8 @@ impl Dense {
     }
 
     pub fn take(&mut self, change: &Change<'_>) {
-        let Change { size, before, now, .. } = *change;
+        let Change { user, size, before, now, .. } = *change;
+        self.bent.get_mut(user).map(Option::take);
         if before.is_none() && change.follows {
             self.settle();
         }
@@ -210,16 +217,17 @@ impl Dense {
         self.fit.as_ref()?.bends.iter().copied().reduce(f64::min)
     }
 
-    /// Fits curvature, where it is time to. None where numbers are past what can be held.
-    pub fn refit(&mut self, view: &View<'_>) -> Option<&Known> {
+    /// Fits curvature, where it is time to, with everybody's answer in the coordinates of the matrix. None where numbers are past what
+    /// can be held.
+    pub fn refit<'a>(&mut self, view: &View<'_>, answers: impl Iterator<Item = (usize, &'a Answer)>) -> Option<&Known> {
         self.known = None;
-        // With many parameters a fit takes long, and one answer changes little.
+        // With many parameters or users a fit takes long, and one answer changes little.
         let dim = self.sums.start.len();
-        let every = 1 + dim / FRUGAL.dim_per_fit;
+        let every = 1 + dim / FRUGAL.dim_per_fit + view.answers.count() / FRUGAL.users_per_fit;
         let is_early = view.answers.count() <= 2 * every && dim <= FRUGAL.fitted_at_once;
         self.since += 1;
         if self.fit.is_none() || self.since >= every || is_early {
-            let fit = self.fit(view)?;
+            let fit = self.fit(view, answers)?;
             if let (Some(followed), Some(fit)) = (&mut self.followed, &mut self.fit)
                 && followed.directions.is_none()
             {
@@ -272,8 +280,8 @@ impl Dense {
     }
 
     /// Shared curvature, by a regression of gradients on points and of changes on directions: Eq. (10) to (17).
-    fn fit(&mut self, view: &View<'_>) -> Option<Fit> {
-        let Sums { weight, secants, own, feedback, start, .. } = &self.sums;
+    fn fit<'a>(&mut self, view: &View<'_>, answers: impl Iterator<Item = (usize, &'a Answer)>) -> Option<Fit> {
+        let Sums { weight, secants, feedback, start, .. } = &self.sums;
         let (weight, dim) = (*weight, start.len() as f64);
         let Centred { points, mut mixed, gradients } = self.sums.centred();
         let residual = residual(&gradients, &mixed, &points, &self.curvature);
@@ -324,24 +332,50 @@ impl Dense {
         }
         let (bends, basis) = fitted.symmetric_between(&vectors, &across).eigen()?;
         let high = view.scale.max(self.typical).max(floor);
-        let bends: Vec<f64> = bends.iter().map(|bend| bend.clamp(floor, high)).collect();
-        let shared = Square::with_eigen(&basis, &bends);
-        self.curvature = shared.symmetric_between(to, to);
-        if own.count <= 0.0 {
+        let along = across.times(&basis);
+        let least = FRUGAL.least_curvature * view.scale;
+        let within = |(k, bend): (usize, &f64)| {
+            let variance: f64 = (0..values.len()).map(|j| along.at(j, k).powi(2) * evidence.noise / values[j]).sum();
+            bend.clamp(floor.min((FRUGAL.floor_sd * variance.sqrt()).max(least)), high)
+        };
+        let bends: Vec<f64> = bends.iter().enumerate().map(within).collect();
+        let has_secants = secants.count > 0.0;
+        self.curvature = Square::with_eigen(&basis, &bends).symmetric_between(to, to);
+        self.bent.clear();
+        // Steps are by the mean over users of their own curvature: by less they would overshoot what the model itself predicts.
+        let mut mean = self.curvature.clone();
+        for (user, answer) in answers {
+            self.bent(user, answer).add_to(view.sizes[user] / weight, &mut mean);
+        }
+        if !has_secants {
             return Some(self.fitted(metric, own_curvature, bends, basis));
         }
-        // The mean over users of shared curvature and that along secants: a step by less would overshoot what the model itself
-        // predicts.
-        let mut along = own.changes.clone();
-        along.add(-1.0, &self.curvature.times(&own.directions));
-        let mut along = along.symmetric_part();
-        along.scale(1.0 / weight);
-        let mut whole = along.symmetric_between(from, from);
-        whole.add(1.0, &shared);
-        let flattest = bends.iter().copied().fold(f64::INFINITY, f64::min);
-        let (bends, basis) = whole.eigen()?;
-        let bends = bends.into_iter().map(|bend| bend.max(flattest)).collect();
+        let (bends, basis) = mean.symmetric_between(from, from).eigen()?;
+        let bends = bends.into_iter().map(|bend| bend.max(least)).collect();
         Some(self.fitted(metric, own_curvature, bends, basis))
+    }
+
+    /// `H_i − B`.
+    fn bent(&mut self, user: usize, answer: &Answer) -> &Bent {
+        let curvature = &self.curvature;
+        if self.bent.len() <= user {
+            self.bent.resize(user + 1, None);
+        }
+        self.bent[user].get_or_insert_with(|| Bent::new(answer.secants(), |v| curvature.times_vector(v)))
+    }
+
+    /// `Σ w_i (H_i − B)(a_w − x_i)` over users with such weights, where the anchor is in the coordinates of the answers.
+    pub fn own_change<'a>(
+        &mut self,
+        answers: impl Iterator<Item = (usize, f64, &'a Answer)>,
+        anchor: &[f64],
+    ) -> Vec<f64> {
+        let mut sum = vec![0.0; anchor.len()];
+        for (user, weight, answer) in answers {
+            let way: Vec<f64> = anchor.iter().zip(&answer.point).map(|(anchor, x)| anchor - x).collect();
+            self.bent(user, answer).add_times(weight, &way, &mut sum);
+        }
+        sum
     }
 
     /// A fit, with what shared curvature leaves of the answers.

@@ -17,8 +17,14 @@ impl Estimate {
     /// From everybody's answer, carried to the mean: the best linear prediction, Eq. (21) to (25). What a user's own answer tells, `s_i q_i` of
     /// what there is to know, is taken from it; the rest is predicted from all answers alike, so that it does not matter if the
     /// larger users, who are asked sooner, differ from the others. `q_i` is less the more the user's own curvature may have
-    /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `shared` multiplies by `B`.
-    pub fn new(view: &View<'_>, spread: f64, own_curvature: f64, shared: impl FnOnce(&[f64]) -> Vec<f64>) -> Self {
+    /// changed its answer on the way. `spread` is `tr C`, `own_curvature` is `h² d`, and `own_change` has what users' own curvature adds
+    /// on the ways to the anchor: `B` adds nothing, for the weighted ways come to zero.
+    pub fn new(
+        view: &View<'_>,
+        spread: f64,
+        own_curvature: f64,
+        own_change: impl FnOnce(&[f64], &[f64]) -> Vec<f64>,
+    ) -> Self {
         let dim = view.point.len();
         let (mut held, mut told, mut told_squares, mut noise, mut carried) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut weights = Vec::with_capacity(view.answers.count());
@@ -46,39 +52,36 @@ impl Estimate {
         // One, up to rounding, and what the floor under the smallest sizes adds.
         let total: f64 = weights.iter().sum();
         anchor.iter_mut().for_each(|value| *value /= total);
-        // What each is summed up from, and how much it counts.
-        let mut changes: Vec<(f64, &[f64])> = Vec::new();
-        let mut directions = Vec::new();
-        for ((user, answer), weight) in weighted() {
-            let mut slope_explained = 0.0;
-            if let Some(secant) = &answer.secant {
-                let way = secant.along(&answer.point, &anchor);
-                changes.push((weight * way, &secant.change));
-                directions.push((weight * way, &*secant.direction));
-                slope_explained = way * kernel::dot(&answer.gradient, &secant.direction);
-            }
-            if view.aligned > 0.0 {
-                // On the rest of the way, off the secant, its own gradient says how it bends.
-                let rest = along(&answer.gradient, &answer.point, &anchor) - slope_explained;
-                let factor = alignment::factor_along(view.aligned * weight * view.sizes[user], answer, rest);
-                changes.extend(factor.map(|factor| (factor, &*answer.gradient)));
-            }
-        }
-        let (mut along_changes, mut along_directions) = (vec![0.0; dim], vec![0.0; dim]);
-        kernel::add_all(&mut along_changes, changes);
-        kernel::add_all(&mut along_directions, directions);
-        let mut explained = shared(&along_directions);
+        weights.iter_mut().for_each(|weight| *weight /= total);
+        gradient.iter_mut().for_each(|value| *value /= total);
+        kernel::add_scaled(&mut gradient, 1.0, &own_change(&weights, &anchor));
         if view.aligned > 0.0 {
-            // The weighted ways to the anchor come to zero, and so their rests to the ways along the secants, backwards.
-            let mean = alignment::mean_along(view.answers, view.sizes, &along_directions);
-            kernel::add_scaled(&mut explained, -view.aligned, &mean);
-        }
-        for (k, gradient) in gradient.iter_mut().enumerate() {
-            *gradient = (*gradient + along_changes[k] - explained[k]) / total;
+            add_aligned(view, &weights, &anchor, &mut gradient);
         }
         let noise = noise / (view.all_sizes * view.all_sizes * spread);
         Self { anchor, gradient, unsure: unsure(view, untold, told_squares, held) + noise, carried }
     }
+}
+
+/// On the rest of the way, off the secant, a user's own gradient says how it bends.
+fn add_aligned(view: &View<'_>, weights: &[f64], anchor: &[f64], gradient: &mut [f64]) {
+    let (mut slopes, mut directions): (Vec<(f64, &[f64])>, Vec<(f64, &[f64])>) = (Vec::new(), Vec::new());
+    for ((user, answer), weight) in view.answers.iter().zip(weights) {
+        let mut rest = along(&answer.gradient, &answer.point, anchor);
+        if let Some(secant) = &answer.secant {
+            let way = secant.along(&answer.point, anchor);
+            directions.push((weight * way, &*secant.direction));
+            rest -= way * kernel::dot(&answer.gradient, &secant.direction);
+        }
+        let factor = alignment::factor_along(view.aligned * weight * view.sizes[user], answer, rest);
+        slopes.extend(factor.map(|factor| (factor, &*answer.gradient)));
+    }
+    let mut along_secants = vec![0.0; anchor.len()];
+    kernel::add_all(&mut along_secants, directions);
+    kernel::add_all(gradient, slopes);
+    // The weighted ways to the anchor come to zero, and so their rests to the ways along the secants, backwards.
+    let mean = alignment::mean_along(view.answers, view.sizes, &along_secants);
+    kernel::add_scaled(gradient, view.aligned, &mean);
 }
 
 /// Part of the users' spread that the mean gradient is unsure by: what users' own answers do not tell, of which

@@ -1,5 +1,7 @@
 //! Curvature with many parameters, docs/frugal.md § 11: a matrix in the directions that matter, and one number in all others.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Spread, View, answers::Answer, basis::Basis, dense::Dense, outside::Outside, secants::Secant};
@@ -62,11 +64,15 @@ impl LowRank {
             noise: secant.noise * rank / way.len() as f64,
         };
         let [secant, news] = [now.secant.as_ref(), change.news].map(|secant| secant.map(&mut inside_of));
-        let secant = match before.as_deref().and_then(|before| before.secant.clone()) {
-            Some(old) if !now.fresh => secant.map(|_| old),
-            _ => secant,
+        let (mut earlier, mut last) = match before.as_deref() {
+            Some(before) => (before.earlier.clone(), before.secant.clone()),
+            None => (VecDeque::new(), None),
         };
-        let now = Answer { point, gradient, secant, ..*now };
+        if let Some(secant) = secant.filter(|_| now.fresh || last.is_none()) {
+            earlier.extend(last.replace(secant));
+        }
+        earlier.drain(..earlier.len().saturating_sub(now.earlier.len()));
+        let now = Answer { point, gradient, secant: last, earlier, ..*now };
         let (before, news) = (before.as_deref(), news.as_ref());
         self.inside.take(&Change { user, size, before, now: &now, news, weight, users, follows });
         self.held[user] = Some(Box::new(now));
@@ -90,7 +96,9 @@ impl LowRank {
         if rank == 0 {
             return None;
         }
-        let inside = Spread::from(self.inside.refit(view)?);
+        let held = self.held.iter().enumerate();
+        let held = held.filter_map(|(user, answer)| Some((user, answer.as_deref()?)));
+        let inside = Spread::from(self.inside.refit(view, held)?);
         // Nothing was seen outside before the basis was full, and nothing is where it has all directions.
         let has_outside = self.is_full() && rank < self.outside.sums.start.len();
         let traces = has_outside.then(|| (self.inside.sums.traces(), rank));
@@ -99,6 +107,33 @@ impl LowRank {
             size: inside.size + around.spread_size,
             own_curvature: inside.own_curvature + around.own_curvature,
         })
+    }
+
+    /// `Σ w_i (H_i − B)(a_w − x_i)` over users asked, in order. Where there may be directions outside, `H_i` has the last secant alone, and is
+    /// not symmetric: `(y_i − B u_i) u_iᵀ`.
+    pub fn own_change(&mut self, view: &View<'_>, weights: &[f64], anchor: &[f64]) -> Vec<f64> {
+        let mut sum = vec![0.0; anchor.len()];
+        let weighted = || view.answers.iter().zip(weights);
+        if self.most == anchor.len() {
+            let way: Vec<f64> = anchor.iter().zip(&self.outside.sums.start).map(|(a, start)| a - start).collect();
+            let held = weighted().filter_map(|((user, _), weight)| Some((user, *weight, self.held[user].as_deref()?)));
+            let inside = self.inside.own_change(held, &self.basis.coordinates(&way));
+            self.basis.add(&mut sum, &inside);
+            return sum;
+        }
+        let (mut changes, mut directions) = (Vec::new(), Vec::new());
+        for ((_, answer), weight) in weighted() {
+            if let Some(secant) = &answer.secant {
+                let way = weight * secant.along(&answer.point, anchor);
+                changes.push((way, &*secant.change));
+                directions.push((way, &*secant.direction));
+            }
+        }
+        let mut along = sum.clone();
+        kernel::add_all(&mut along, directions);
+        kernel::add_all(&mut sum, changes);
+        kernel::add_scaled(&mut sum, -1.0, &self.shared(&along));
+        sum
     }
 
     /// `aᵀB u`.

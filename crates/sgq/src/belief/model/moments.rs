@@ -79,8 +79,8 @@ pub(crate) struct Sums<M> {
     pub gradients_squared: M,
     /// All secants, older ones less, without what users' own gradients explain of them.
     pub secants: SecantSums<M>,
-    /// Each user's latest secant, weighted by its size.
-    pub own: SecantSums<M>,
+    /// Each user's latest secant, weighted by its size: the traces alone.
+    pub own: SecantSums<Trace>,
     pub feedback: Feedback<M>,
 }
 
@@ -199,7 +199,7 @@ impl<M: Moment> Sums<M> {
             mixed: centred.mixed.trace(),
             gradients: centred.gradients.trace(),
             secants: self.secants.traces(),
-            own: self.own.traces(),
+            own: self.own.clone(),
         }
     }
 }
@@ -215,7 +215,6 @@ impl Sums<Square> {
             sum.grow();
         }
         self.secants.grow();
-        self.own.grow();
     }
 }
 

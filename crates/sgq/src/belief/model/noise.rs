@@ -45,9 +45,9 @@ impl Noise {
         if self.count > 0.0 { self.sum / self.count } else { 0.0 }
     }
 
-    /// Looks at two answers of one user whose noise is not stated: Eq. (57) and (58). Returns the variance found, where that is much more
-    /// than what was reckoned with.
-    pub fn see(&mut self, before: &Answer, point: &[f64], gradient: &[f64]) -> Option<f64> {
+    /// Looks at two answers of one user whose noise is not stated, and whose curvature is believed to be at most `most`: Eq. (57) and (58).
+    /// Returns the variance found, where that is much more than what was reckoned with.
+    pub fn see(&mut self, before: &Answer, point: &[f64], gradient: &[f64], most: f64) -> Option<f64> {
         let difference = |now: &[f64], then: &[f64]| -> Vec<f64> { now.iter().zip(then).map(|(n, t)| n - t).collect() };
         let (way, change) = (difference(point, &before.point), difference(gradient, &before.gradient));
         let length = kernel::norm(&way);
@@ -57,7 +57,9 @@ impl Noise {
             false => kernel::norm(&change) > rounding,
         };
         let (found, squared) = (self.found(), kernel::norm_squared(&change));
-        if !contradicts || !squared.is_finite() {
+        // A user that is not convex contradicts itself, too, but bends no more than others.
+        let is_bent = length > 0.0 && squared.sqrt() <= most * length;
+        if !contradicts || is_bent || !squared.is_finite() {
             return None;
         }
         let left = if found > 0.0 { (before.noise / found).min(1.0) } else { 1.0 };

@@ -28,15 +28,17 @@ pub struct Remaining {
     /// Whether what is expected can be taken at its word: everybody was asked, and users have told their Hessians or earlier
     /// estimates were looked back at.
     pub is_tried: bool,
+    /// The largest of the last few estimates, as a part of the gap at the start: `gap` where it can be taken at its word, and else
+    /// `high`. A run with a tolerance stops once this is within it.
+    pub steady_part: f64,
 }
 
 impl Remaining {
-    /// Whether the gap is at most this part of the gap at the start: by what is expected where that was tried, and before
-    /// that by the upper end of the interval. The first few answers may agree by chance, and say nothing yet.
+    /// Whether the gap is at most this part of the gap at the start, and was after the last few answers: by what is expected where that
+    /// was tried, and before that by the upper end of the interval. The first few answers may agree by chance, and say nothing yet.
     pub fn is_within(&self, part: f64) -> bool {
-        let gap = if self.is_tried { self.gap } else { self.high };
         self.asked >= FRUGAL.asked_to_stop.min(self.users)
-            && gap <= part * self.at_start
+            && self.steady_part <= part
             && self.high <= FRUGAL.surely_less * self.at_start
     }
 
@@ -84,9 +86,23 @@ pub(super) struct Hindsight {
     weight: f64,
     sum: f64,
     squares: f64,
+    /// The last estimates, as parts of the gap at the start.
+    parts: VecDeque<f64>,
 }
 
 impl Hindsight {
+    /// The largest of so many estimates in a row, of which this is the last; infinite while there were fewer.
+    fn steady(&mut self, part: f64, most: usize) -> f64 {
+        self.parts.push_back(part);
+        self.parts.drain(..self.parts.len().saturating_sub(most));
+        if self.parts.len() < most { f64::INFINITY } else { self.parts.iter().copied().fold(0.0, f64::max) }
+    }
+
+    /// There is no estimate: what comes next begins a new row.
+    pub fn interrupt(&mut self) {
+        self.parts.clear();
+    }
+
     /// Now and then takes a record of where the run stands, and looks back at the one that is a pass old.
     fn look(&mut self, users: usize, point: &[f64], gap: f64, expected_at: impl Fn(&[f64]) -> Option<f64>) {
         let records = if point.len() <= FRUGAL.dense_up_to { FRUGAL.looks_back } else { FRUGAL.looks_back_low_rank };
@@ -127,8 +143,22 @@ impl Model {
             let mut hindsight = std::mem::take(&mut self.hindsight);
             hindsight.look(self.users(), point, gap.mean(), |old| Some(self.gap(old)?.mean()));
             self.hindsight = hindsight;
-            self.remains(&gap)
+            let remaining = self.remains(&gap)?;
+            // Hessians say all of curvature.
+            let unseen = if self.own().is_some() { 0 } else { point.len().min(FRUGAL.rank) / self.users() };
+            let most = FRUGAL.steady + unseen;
+            let part = if remaining.is_tried { remaining.gap } else { remaining.high } / remaining.at_start;
+            Some(Remaining { steady_part: self.hindsight.steady(part, most), ..remaining })
         });
+        if self.remaining.is_none() {
+            self.hindsight.interrupt();
+        }
+    }
+
+    /// Nothing can be said of how far it is to go.
+    pub(super) fn cannot_tell(&mut self) {
+        self.remaining = None;
+        self.hindsight.interrupt();
     }
 
     /// The gap at a point as it is believed since the last answer.
@@ -146,13 +176,14 @@ impl Model {
         let mean = gap.mean();
         let by_chance = if mean > 0.0 { (gap.variance / (mean * mean)).ln_1p() } else { 0.0 };
         let factor = (FRUGAL.interval_sd * (by_chance + doubt).sqrt()).exp();
-        let expected = mean * log.exp();
+        let expected = mean * log.max(FRUGAL.least_log).exp();
         let (low, high) = (expected / factor, expected * factor);
         let at_start = (gap.start - gap.losses).max(FRUGAL.least_certain_gain * gap.start);
         let (asked, users) = (self.answers.count(), self.users());
         let is_tried = asked == users && (self.own().is_some() || self.hindsight.weight >= FRUGAL.looks_to_stop);
         let is_number = high.is_finite() && at_start.is_finite();
-        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried })
+        let steady_part = f64::INFINITY;
+        is_number.then_some(Remaining { gap: expected, low, high, at_start, asked, users, is_tried, steady_part })
     }
 }
 

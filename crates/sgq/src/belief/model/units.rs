@@ -121,8 +121,13 @@ impl Model {
                 self.are_units_tried = true;
                 !self.units.are_borne_out(secant)
             }
-            // More answers may show that it was chance.
-            None => Units::for_lengths(&lengths, FRUGAL.units_apart).is_none(),
+            // More answers may show that it was chance: coordinates are alike without units, or unlike in them, such as one that nobody
+            // asked before had anything in.
+            None => {
+                let inside = self.units.gradient_inside(&lengths);
+                Units::for_lengths(&lengths, FRUGAL.units_apart).is_none()
+                    || Units::for_lengths(&inside, FRUGAL.units_apart).is_some()
+            }
         };
         if is_refuted {
             self.change_units(Units::default());
