@@ -65,7 +65,8 @@ impl Estimate {
 
 /// On the rest of the way, off the secant, a user's own gradient says how it bends.
 fn add_aligned(view: &View<'_>, weights: &[f64], anchor: &[f64], gradient: &mut [f64]) {
-    let (mut slopes, mut directions): (Vec<(f64, &[f64])>, Vec<(f64, &[f64])>) = (Vec::new(), Vec::new());
+    let mut slopes: Vec<(f64, &[f64])> = Vec::new();
+    let mut directions = Vec::new();
     for ((user, answer), weight) in view.answers.iter().zip(weights) {
         let mut rest = along(&answer.gradient, &answer.point, anchor);
         if let Some(secant) = &answer.secant {
