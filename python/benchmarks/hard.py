@@ -53,21 +53,35 @@ class Problem:
 
 
 class Regression(Problem):
-    """Least squares, or logistic regression with a ridge; `units` multiply columns, `curvatures` whole users."""
+    """Least squares, or logistic regression with a ridge; `units` multiply columns, `curvatures` whole users. Where `turned`, columns
+    are mixed after that, so that no units of coordinates make the problem easy."""
 
     def __init__(
-        self, seed, users=30, dim=4, rows=20, units=None, curvatures=None, noise=0.0, close=None, logistic=False, start=0.0
+        self,
+        seed,
+        users=30,
+        dim=4,
+        rows=20,
+        units=None,
+        turned=False,
+        curvatures=None,
+        noise=0.0,
+        close=None,
+        logistic=False,
+        start=0.0,
     ):
         random = np.random.default_rng(seed)
         truth = random.normal(size=dim)
-        units = np.ones(dim) if units is None else np.asarray(units, float)
+        units = np.diag(np.ones(dim) if units is None else np.asarray(units, float))
+        if turned:
+            units = units @ np.linalg.qr(np.random.default_rng(1000 + seed).normal(size=(dim, dim)))[0]
         curvatures = np.ones(users) if curvatures is None else curvatures(random, users)
         self.logistic, self.ridge, self.data = logistic, 0.01 if logistic else 0.0, []
         for curvature in curvatures:
             features = random.normal(size=(rows, dim))
             target = features @ (truth + 0.5 * random.normal(size=dim)) + 0.5 * random.normal(size=rows)
             target = np.where(target > 0, 1.0, -1.0) if logistic else np.sqrt(curvature) * target
-            self.data.append((np.sqrt(curvature) * features * units, target))
+            self.data.append((np.sqrt(curvature) * features @ units, target))
         optimum = self.newton(np.zeros(dim))
         self.prepare(optimum + close * random.normal(size=dim) if close else np.full(dim, start), optimum, noise)
 
@@ -200,6 +214,10 @@ def main():
     report("1 user, condition 10,000", users=1, dim=10, rows=40, units=np.logspace(0, 2, 10))
     report("  the same, tol=1e-6", users=1, dim=10, rows=40, units=np.logspace(0, 2, 10), tol=1e-6)
     report("3 users, condition 1,000", users=3, dim=10, units=np.logspace(0, 1.5, 10))
+    for users, budget in ((1, 500), (3, 500), (8, 500), (30, 1500)):
+        of = "user" if users == 1 else "users"
+        report(f"{users} {of}, turned, condition 1,000", users=users, dim=10, units=np.logspace(0, 1.5, 10), turned=True, budget=budget)
+    report("30 users, turned, 10,000", users=30, dim=10, units=np.logspace(0, 2, 10), turned=True, budget=1500)
     report("Rosenbrock, 1 user, not convex", make=Rosenbrock)
     report("  the same, tol=1e-6", make=Rosenbrock, tol=1e-6)
     for dim in (100, 200, 250, 300):
