@@ -88,6 +88,7 @@ impl<'s> Session<'s> {
             session.repeat(&answers[..own])?;
             for (index, answer) in answers.iter().enumerate().skip(own) {
                 session.take_over(answer).map_err(|error| error.at(index))?;
+                session.state.meter.take_over();
             }
             session.state.sweep = match session.parts.wants() {
                 Wants::Everybody => Some(Sweep::from(0)),
@@ -99,6 +100,16 @@ impl<'s> Session<'s> {
             session.state.stop = session.reason_to_stop(true);
         }
         Ok(session)
+    }
+
+    /// Takes an answer to a question that this session has not asked: bills it, then uses it, as
+    /// [`with_answers`](Session::with_answers) would have.
+    pub fn tell_unasked(&mut self, answer: &PaidAnswer) -> Result<(), Refused> {
+        let stop = self.state.stop;
+        self.take_over(answer)?;
+        self.state.meter.bill(answer.user, &answer.answer());
+        self.state.stop = stop.or_else(|| self.reason_to_stop(true));
+        Ok(())
     }
 
     /// Takes in answers as long as they are to the questions that it asks; returns how many were.
@@ -139,7 +150,6 @@ impl<'s> Session<'s> {
             return Err(Refused::Point { user: *user, dim });
         }
         self.check(*user, point, Purpose::Earlier, &answer)?;
-        self.state.meter.take_over();
         // Where it diverged on the way does not matter, if it came back: a method may take over because of that.
         (self.state.follow_up, self.state.stop) = (None, None);
         let within = !self.state.stop_rules.diverged(point);

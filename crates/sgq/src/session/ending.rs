@@ -145,6 +145,11 @@ impl Session<'_> {
         if gap.is_finite() { Ok(gap) } else { Err(Uncertified::Overflow) }
     }
 
+    /// How many queries may be paid for in all, where that is limited.
+    pub fn budget(&self) -> Option<u64> {
+        self.state.stop_rules.budget()
+    }
+
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop

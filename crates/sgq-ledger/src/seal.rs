@@ -1,0 +1,91 @@
+//! What makes a change of the record visible: every event is sealed together with all before it.
+
+use sgq::{Detail, Why};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Event, Reply};
+
+/// What belongs to an event beside its own row.
+#[derive(Clone, Copy)]
+pub(crate) enum Details<'a> {
+    Nothing,
+    Question { why: Why, wants: Detail, point: &'a [f64] },
+    Answer(&'a Reply),
+}
+
+/// The SHA-256 of an event, its details, and the seal before it. Every part is preceded by its length, so that nothing can move from
+/// one part to the next.
+pub(crate) fn seal(before: &[u8], event: &Event, details: Details<'_>) -> Vec<u8> {
+    let mut hash = Sealer(Sha256::new());
+    hash.bytes(before);
+    hash.bytes(&event.seq.to_le_bytes());
+    hash.bytes(&event.at.to_le_bytes());
+    hash.bytes(event.kind.word().as_bytes());
+    hash.optional(event.ticket.map(u64::to_le_bytes));
+    hash.optional(event.user.map(|user| (user as u64).to_le_bytes()));
+    hash.optional(event.words.as_deref());
+    hash.optional(event.cost.map(f64::to_le_bytes));
+    hash.optional(event.numbers.map(u64::to_le_bytes));
+    match details {
+        Details::Nothing => {}
+        Details::Question { why, wants, point } => {
+            hash.bytes(why.word().as_bytes());
+            hash.bytes(wants.to_string().as_bytes());
+            hash.numbers(point);
+        }
+        Details::Answer(reply) => {
+            hash.numbers(&reply.gradient);
+            for number in [reply.loss, reply.weight, reply.cost] {
+                hash.optional(number.map(f64::to_le_bytes));
+            }
+            let privacy = reply.privacy.map(|privacy| [privacy.sensitivity, privacy.noise]);
+            for numbers in
+                [reply.hessian.as_deref(), reply.variance.as_deref(), privacy.as_ref().map(<[f64; 2]>::as_slice)]
+            {
+                match numbers {
+                    Some(numbers) => hash.numbers(numbers),
+                    None => hash.bytes(&[]),
+                }
+            }
+        }
+    }
+    hash.0.finalize().to_vec()
+}
+
+/// The seal of what stands before the first event.
+pub(crate) fn seal_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
+    let mut hash = Sealer(Sha256::new());
+    texts.into_iter().for_each(|text| hash.bytes(text.as_bytes()));
+    hash.0.finalize().to_vec()
+}
+
+struct Sealer(Sha256);
+
+impl Sealer {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    /// One that is there is never taken for one that is not.
+    fn optional(&mut self, bytes: Option<impl AsRef<[u8]>>) {
+        match bytes {
+            Some(bytes) => {
+                self.0.update([1]);
+                self.bytes(bytes.as_ref());
+            }
+            None => self.0.update([0]),
+        }
+    }
+
+    fn numbers(&mut self, numbers: &[f64]) {
+        self.0.update((8 * numbers.len() as u64).to_le_bytes());
+        let mut buffer = [0; 4096];
+        for piece in numbers.chunks(buffer.len() / 8) {
+            for (place, number) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
+                *place = number.to_le_bytes();
+            }
+            self.0.update(&buffer[..8 * piece.len()]);
+        }
+    }
+}
