@@ -252,6 +252,12 @@ impl Ledger {
         &self.path
     }
 
+    /// What it was made with.
+    pub fn plan(&self) -> Plan {
+        let Header { method, settings, users, protection, .. } = &self.header;
+        Plan::new(method.clone(), settings.clone(), users.clone()).protected(protection.clone())
+    }
+
     /// Everybody, in order.
     pub fn users(&self) -> &[User] {
         &self.header.users
@@ -650,18 +656,27 @@ impl Ledger {
         if self.in_group {
             return work(self);
         }
-        self.check_fresh()?;
-        self.begin_transaction()?;
-        self.in_group = true;
+        self.begin_group()?;
         let result = work(self);
-        self.in_group = false;
-        // A refused answer has a row of its own, and does not undo the others.
-        let committed = if self.is_stale { Err(LedgerError::Stale) } else { self.commit() };
-        match (result, committed) {
+        match (result, self.end_group()) {
             (Err(error), _) if self.is_stale => Err(error),
             (result, Ok(())) => result,
             (_, Err(error)) => Err(error),
         }
+    }
+
+    /// From here on everything is written at once, when the group ends.
+    pub(crate) fn begin_group(&mut self) -> Result<(), LedgerError> {
+        self.check_fresh()?;
+        self.begin_transaction()?;
+        self.in_group = true;
+        Ok(())
+    }
+
+    /// Writes what has happened since the group began. A refused answer has a row of its own, and does not undo the others.
+    pub(crate) fn end_group(&mut self) -> Result<(), LedgerError> {
+        self.in_group = false;
+        if self.is_stale { Err(LedgerError::Stale) } else { self.commit() }
     }
 
     fn begin_transaction(&mut self) -> Result<(), LedgerError> {
