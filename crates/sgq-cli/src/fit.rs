@@ -28,8 +28,9 @@ use crate::{
 pub use asking::in_parts;
 use asking::{Run, ask_users};
 use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat};
+pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
-use step::StepRule;
+pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
 ///

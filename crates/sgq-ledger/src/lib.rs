@@ -52,7 +52,7 @@ mod wire;
 
 pub use account::{Account, Privacy};
 pub use error::{LedgerError, Rejected};
-pub use event::{Event, Kind};
+pub use event::{Event, Kind, time};
 pub use ledger::{Extension, Ledger, Question, Told};
 pub use lock::Holder;
 pub use notice::{Doing, Notice, Watcher};

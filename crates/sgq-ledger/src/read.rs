@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, path::Path};
 
 use rusqlite::Connection;
 use serde::Serialize;
-use sgq::Session;
+use sgq::{Query, Session};
 
 use crate::{
-    Account, Event, LedgerError, Protection, Reply, User,
+    Account, Event, LedgerError, Protection, Question, Reply, User,
     record::{self, Header},
     restore::{Restored, restore},
     schema, verify,
@@ -180,6 +180,19 @@ impl Reader {
         };
         let asked = event.ticket.map(|ticket| record::question(&self.connection, ticket)).transpose()?.flatten();
         Ok(asked.map(|asked| (asked.point, reply)))
+    }
+
+    /// The questions that are out, in the order in which they were asked.
+    pub fn pending(&self) -> Result<Vec<Question>, LedgerError> {
+        let Restored { session, tickets, .. } = restore(&self.connection, &self.header)?;
+        let asked_at = self.asked_at()?;
+        let question = |query: Query| {
+            let Query { ticket, user, point, wants, why, .. } = query;
+            let ticket = tickets.of_record(ticket);
+            let asked_at = asked_at.get(&ticket).copied().unwrap_or(0);
+            Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, asked_at }
+        };
+        Ok(session.pending().map(question).collect())
     }
 
     /// When each question that is out was asked.
