@@ -33,6 +33,7 @@
 mod account;
 mod error;
 mod event;
+mod extension;
 pub mod folder;
 mod ledger;
 mod lock;
@@ -53,7 +54,8 @@ mod wire;
 pub use account::{Account, Privacy};
 pub use error::{LedgerError, Rejected};
 pub use event::{Event, Kind, time};
-pub use ledger::{Extension, Ledger, Question, Told};
+pub use extension::Extension;
+pub use ledger::{Ledger, Question, Told};
 pub use lock::Holder;
 pub use notice::{Doing, Notice, Watcher};
 pub use plan::{Plan, User};
