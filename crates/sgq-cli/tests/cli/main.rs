@@ -13,6 +13,7 @@ mod fit;
 mod overwriting;
 mod random;
 mod reproduce;
+mod session;
 mod terminal;
 mod users;
 
