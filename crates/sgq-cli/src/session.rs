@@ -25,6 +25,7 @@ use std::error::Error;
 use clap::Subcommand;
 
 use crate::Outcome;
+pub use open::to_write;
 
 /// Ask users who are somewhere else, and keep a record of every paid question in one file.
 ///

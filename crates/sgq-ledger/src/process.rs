@@ -94,11 +94,11 @@ impl Options {
     /// How long to wait before a question is put for the `tries`-th time again: twice as long as before, times a number between ½ and
     /// 1½ that is the same for the same seed, ticket and try.
     pub fn wait_before(&self, ticket: u64, tries: u32) -> Duration {
-        use sha2::{Digest as _, Sha256};
-        let mut hash = Sha256::new();
-        [self.seed, ticket, u64::from(tries)].iter().for_each(|part| hash.update(part.to_le_bytes()));
-        let digest = hash.finalize();
-        let draw = digest.iter().take(4).fold(0_u32, |draw, byte| draw << 8 | u32::from(*byte));
+        let mut hash = blake3::Hasher::new();
+        for part in [self.seed, ticket, u64::from(tries)] {
+            hash.update(&part.to_le_bytes());
+        }
+        let draw = hash.finalize().as_bytes().iter().take(4).fold(0_u32, |draw, byte| draw << 8 | u32::from(*byte));
         let doubled = self.wait.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(self.longest_wait);
         doubled.mul_f64(0.5 + f64::from(draw) / f64::from(u32::MAX))
     }

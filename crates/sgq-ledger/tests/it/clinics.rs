@@ -38,12 +38,20 @@ pub fn step(ledger: &mut Ledger) -> bool {
     true
 }
 
+/// A folder in memory, where there is one: for tests that write much and kill nobody.
+pub fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 pub fn file(folder: &tempfile::TempDir, name: &str) -> PathBuf {
     folder.path().join(name)
 }
 
+/// A kind, a ticket, a user, and words.
+pub type Happened = (String, Option<u64>, Option<usize>, Option<String>);
+
 /// What happened, without when.
-pub fn events(path: &Path) -> Vec<(String, Option<u64>, Option<usize>, Option<String>)> {
+pub fn events(path: &Path) -> Vec<Happened> {
     let mut events = Vec::new();
     let reader = sgq_ledger::Reader::open(path).unwrap();
     reader
