@@ -10,6 +10,7 @@ mod benchmark;
 mod certify;
 mod early_ends;
 mod fit;
+mod fit_on_ledger;
 mod overwriting;
 mod random;
 mod reproduce;

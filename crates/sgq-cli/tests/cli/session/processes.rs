@@ -44,7 +44,7 @@ fn every_mischief_has_a_row_and_no_effect() {
         ("twice", "refused", 9, "already has another answer"),
         ("flood", "refused", 10, "a line of 3000000 bytes"),
         ("flood", "refused", 30, "not text in UTF-8"),
-        ("garbage", "refused", 500, "it is not JSON"),
+        ("garbage", "refused", 450, "it is not JSON"),
         ("error", "noted", 1, "it said: the database is down"),
         ("crash", "noted", 1, "none at all"),
     ] {
