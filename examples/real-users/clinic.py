@@ -4,12 +4,17 @@ Questions come on the standard input, a line of JSON each, and answers go to the
 are, in a file of its name beside this one; what it tells is the gradient of its own least squares, and its loss:
 
     days = b0 + b1 age + b2 severity
+
+With --pause it thinks for so many seconds before each answer, as if a person had to look first.
 """
 
 import csv
 import json
 import pathlib
 import sys
+import time
+
+PAUSE = float(sys.argv[sys.argv.index("--pause") + 1]) if "--pause" in sys.argv else 0.0
 
 
 def rows(user):
@@ -30,6 +35,7 @@ def answer(question):
 
 for line in sys.stdin:
     question = json.loads(line)
+    time.sleep(PAUSE)
     try:
         said = answer(question)
     except Exception as error:  # whatever goes wrong here is said, and asked again later

@@ -157,7 +157,8 @@ fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
     bar
 }
 
-fn counted(count: u64, noun: &str) -> String {
+/// `1 answer`, `2 answers`.
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -227,7 +227,7 @@ impl Folder {
         match saying {
             Saying::Answer(reply) => match ledger.tell_from(ticket, &reply, Some(file.user), false) {
                 Ok(told) => {
-                    done.taken += 1;
+                    done.taken += u64::from(told != Told::Known);
                     let words = match told {
                         Told::Flagged(why) => format!("and flagged: {why}"),
                         Told::Late => "late".to_owned(),

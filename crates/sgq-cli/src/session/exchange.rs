@@ -15,7 +15,11 @@ use sgq_ledger::{
 };
 
 use super::{duration, log::Log, open, processes::this_command, progress::Console, status};
-use crate::{Outcome, experiments::interrupt_flag, terminal};
+use crate::{
+    Outcome,
+    experiments::interrupt_flag,
+    terminal::{self, counted},
+};
 
 /// Put questions into a folder, and take answers out of it: for those who release every file by hand.
 ///
@@ -106,14 +110,20 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupt: &AtomicBool) -
         let Exchanged { taken, refused, failed, waiting, out, .. } = done;
         let folder = terminal::one_line(&args.folder.display().to_string());
         let mut words = format!(
-            "  {taken} answers taken, {refused} files refused, {failed} questions failed, {waiting} files incomplete"
+            "  {} taken, {} refused, {} failed, {} incomplete",
+            counted(taken, "answer"),
+            counted(refused, "file"),
+            counted(failed, "question"),
+            counted(waiting, "file")
         );
+        let is_out =
+            |out: usize| format!("{} {}", counted(out as u64, "question"), if out == 1 { "is" } else { "are" });
         words += &match (&status.stopped, out) {
             (Some(why), 0) => {
                 format!("\n  {why}; sgq session point {}", terminal::one_line(&args.file.display().to_string()))
             }
-            (Some(why), out) => format!("\n  {why}; {out} questions are still out in {folder}/to"),
-            (None, out) => format!("\n  {out} questions are out in {folder}/to"),
+            (Some(why), out) => format!("\n  {why}; {} still out in {folder}/to", is_out(out)),
+            (None, out) => format!("\n  {} out in {folder}/to", is_out(out)),
         };
         terminal::say(&words)?;
     }

@@ -134,6 +134,8 @@ fn take(
 /// Each line by itself: a wrong one does not keep the others from being taken.
 fn tell_lines(args: &Args, mut from: Box<dyn BufRead>) -> Result<Outcome, Box<dyn Error>> {
     let file = shown(args.lines.as_deref().unwrap_or(Path::new("-")));
+    // In a pipe, whoever writes the lines may have to open the ledger first.
+    from.fill_buf().map_err(|error| TellError::Unreadable { file: file.clone(), error })?;
     let mut ledger = open::to_write(&args.file)?;
     let sender = args.user.as_deref().map(|name| open::user(ledger.users(), name)).transpose()?;
     let (mut lines, mut refused, mut text) = (0_u64, 0_u64, String::new());

@@ -113,7 +113,7 @@ fn wrong_files_are_set_aside() {
     {
         put(place, folder, name, &contents);
         let told = exchange(place, &[]);
-        assert!(told.contains("1 files refused") && told.contains(reason), "{contents}: {told}");
+        assert!(told.contains("1 file refused") && told.contains(reason), "{contents}: {told}");
         let aside = place.join("ex/from").join(folder).join("refused");
         let stem = name.strip_suffix(".json").unwrap();
         let kept: Vec<_> =
@@ -127,22 +127,22 @@ fn wrong_files_are_set_aside() {
     let whole = answer(&question);
     put(place, &user, &file, &whole[..whole.len() / 2]);
     let told = exchange(place, &[]);
-    assert!(told.contains("1 files incomplete") && told.contains("it may not be complete yet"), "{told}");
+    assert!(told.contains("1 file incomplete") && told.contains("it may not be complete yet"), "{told}");
     assert_eq!(count(place, "study.sgq", "refused"), 9);
     put(place, &user, &file, &whole);
     // What programs write before they rename it is not looked at.
     put(place, &user, ".1.json.partial", "{");
     put(place, &user, "notes.txt", "{");
-    assert!(exchange(place, &[]).contains("1 answers taken"));
+    assert!(exchange(place, &[]).contains("1 answer taken"));
     // One that stays as it is will never be whole.
     let (user, ticket, _) = questions(place).remove(0);
     put(place, &user, &format!("{ticket}.json"), "{\"gradient\": [1,");
     sleep(Duration::from_millis(60));
     let told = exchange(place, &["--settle", "50ms"]);
-    assert!(told.contains("1 files refused") && told.contains("it is not JSON"), "{told}");
+    assert!(told.contains("1 file refused") && told.contains("it is not JSON"), "{told}");
     // A user may say that there is none.
     put(place, &user, &format!("{ticket}.json"), "{\"error\": \"no consent\"}");
-    assert!(exchange(place, &[]).contains("1 questions failed"));
+    assert!(exchange(place, &[]).contains("1 question failed"));
     assert_eq!(words(place, "study.sgq", "failed"), "it said: no consent");
     assert!(is_sound(place, "study.sgq"));
 }
@@ -190,12 +190,12 @@ fn leases_end() {
     let (user, ticket, question) = questions(place).remove(0);
     sleep(Duration::from_millis(30));
     let told = exchange(place, &["--lease", "20ms"]);
-    assert!(told.contains("1 questions failed") && told.contains("its lease of 0.02 s has ended"), "{told}");
+    assert!(told.contains("1 question failed") && told.contains("its lease of 0.02 s has ended"), "{told}");
     let out = questions(place);
     assert!(out.len() == 1 && out[0].0 != user, "{out:?}");
     put(place, &user, &format!("{ticket}.json"), answer(&question));
     let told = exchange(place, &[]);
-    assert!(told.contains("1 answers taken") && told.contains("late"), "{told}");
+    assert!(told.contains("1 answer taken") && told.contains("late"), "{told}");
 }
 
 /// It goes on until the session stops; meanwhile others can write.
