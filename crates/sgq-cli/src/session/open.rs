@@ -50,7 +50,7 @@ pub fn to_write(path: &Path) -> Result<Ledger, Box<dyn Error>> {
 
 /// Opens a ledger to look at it, also while somebody writes.
 pub fn to_read(path: &Path) -> Result<Reader, Box<dyn Error>> {
-    Ok(Reader::open(path).map_err(|error| named(path, error))?)
+    Reader::open(path).map_err(|error| named(path, error))
 }
 
 /// A ledger that is not there may have another name.

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     options.seed = ledger.plan().settings.seed;
     let mut console = Console::new(&args.file, &ledger, args.log, args.quiet, interrupt_flag()?);
     let ended = process::run(&mut ledger, &options, &mut console);
-    console.end();
+    console.end_with(&ledger);
     let closed = ledger.close();
     let ended = ended?;
     closed?;

@@ -16,6 +16,8 @@ use crate::{fit::in_parts, terminal};
 /// So many lines of trouble are shown in a second: the ledger has all of them.
 const LINES: u32 = 5;
 const SECOND: Duration = Duration::from_secs(1);
+/// The line is written anew this often at most: nobody reads faster.
+const FASTEST: Duration = Duration::from_millis(50);
 /// The line names so many of those who are asked.
 const NAMED: usize = 3;
 
@@ -29,7 +31,7 @@ pub struct Console {
     /// Lines shown since then.
     shown: (Instant, u32),
     withheld: u64,
-    last: Option<Instant>,
+    shown_at: Option<Instant>,
 }
 
 impl Console {
@@ -38,7 +40,7 @@ impl Console {
         let bar = terminal::session_progress(ledger.session().name(), budget, quiet || log.is_some());
         bar.set_position(ledger.queries());
         let shown = (Instant::now(), 0);
-        Self { file: file.display().to_string(), bar, log, quiet, interrupt, shown, withheld: 0, last: None }
+        Self { file: file.display().to_string(), bar, log, quiet, interrupt, shown, withheld: 0, shown_at: None }
     }
 
     /// Whether trouble is shown at all: it is, where there is no line that moves.
@@ -61,10 +63,29 @@ impl Console {
         }
     }
 
+    /// The line as it is now.
+    fn show(&mut self, ledger: &Ledger) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        if let Some(budget) = ledger.session().budget() {
+            self.bar.set_length(budget + ledger.queries() - ledger.session().queries());
+        }
+        self.bar.set_position(ledger.queries());
+        self.bar.set_message(message(ledger));
+        self.shown_at = Some(Instant::now());
+    }
+
     /// Leaves the line as it is.
     pub fn end(&mut self) {
         self.say_withheld();
         self.bar.abandon();
+    }
+
+    /// The same, once more with how it ended.
+    pub fn end_with(&mut self, ledger: &Ledger) {
+        self.show(ledger);
+        self.end();
     }
 }
 
@@ -88,16 +109,9 @@ impl Watcher for Console {
     }
 
     fn moved(&mut self, ledger: &Ledger) {
-        // Nobody reads faster.
-        if self.bar.is_hidden() || self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(50)) {
-            return;
+        if self.shown_at.is_none_or(|at| at.elapsed() >= FASTEST) {
+            self.show(ledger);
         }
-        self.last = Some(Instant::now());
-        if let Some(budget) = ledger.session().budget() {
-            self.bar.set_length(budget + ledger.queries() - ledger.session().queries());
-        }
-        self.bar.set_position(ledger.queries());
-        self.bar.set_message(message(ledger));
     }
 
     fn is_interrupted(&self) -> bool {
