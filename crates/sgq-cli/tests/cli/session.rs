@@ -108,8 +108,11 @@ fn lines(place: &Path, arguments: &[&str]) -> Vec<Value> {
     succeeds(place, arguments).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What happened, without when: kind, ticket, user and words. That nobody could be asked is said again after a kill.
-fn events(place: &Path, name: &str) -> Vec<(String, Option<u64>, Option<String>, Option<String>)> {
+/// Kind, ticket, user and words of an event.
+type Happened = (String, Option<u64>, Option<String>, Option<String>);
+
+/// What happened, without when. That nobody could be asked is said again after a kill.
+fn events(place: &Path, name: &str) -> Vec<Happened> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let events = lines(place, &["session", "history", name, "--json"]).into_iter();
     let events =
