@@ -7,7 +7,7 @@ use crate::{Outcome, terminal};
 
 /// Save what is intact of a damaged ledger into a new one. The damaged one is not touched.
 #[derive(clap::Args)]
-#[command(alias = "recover", after_help = "Example:\n  sgq session salvage study.sgq saved.sgq")]
+#[command(visible_alias = "recover", after_help = "Example:\n  sgq session salvage study.sgq saved.sgq")]
 pub struct Args {
     /// The damaged ledger
     #[arg(value_name = "DAMAGED.sgq")]

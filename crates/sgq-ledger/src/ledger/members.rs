@@ -6,7 +6,7 @@ use super::Ledger;
 use crate::{Event, Extension, Kind, LedgerError, record};
 
 impl Ledger {
-    /// Says that a question will not be answered, as [`Session::fail_with`].
+    /// Says that a question will not be answered, as [`Session::fail_with`](sgq::Session::fail_with).
     pub fn fail(&mut self, ticket: u64, failure: Failure<'_>) -> Result<(), LedgerError> {
         self.check_fresh()?;
         let out = self.session.pending().find(|query| self.tickets.of_record(query.ticket) == ticket);
@@ -23,22 +23,22 @@ impl Ledger {
         Ok(())
     }
 
-    /// Says that a user cannot be asked until it is back, as [`Session::away`].
+    /// Says that a user cannot be asked until it is back, as [`Session::away`](sgq::Session::away).
     pub fn away(&mut self, user: usize, reason: Option<&str>) -> Result<(), LedgerError> {
         self.member(Kind::Away, user, reason, |session| Ok(session.away(user)?))
     }
 
-    /// Says that a user can be asked again, as [`Session::back`].
+    /// Says that a user can be asked again, as [`Session::back`](sgq::Session::back).
     pub fn back(&mut self, user: usize, reason: Option<&str>) -> Result<(), LedgerError> {
         self.member(Kind::Back, user, reason, |session| Ok(session.back(user)?))
     }
 
-    /// Says that a user is no longer one, as [`Session::leave`].
+    /// Says that a user is no longer one, as [`Session::leave`](sgq::Session::leave).
     pub fn leave(&mut self, user: usize, reason: Option<&str>) -> Result<(), LedgerError> {
         self.member(Kind::Left, user, reason, |session| Ok(session.leave(user)?))
     }
 
-    /// Says that a user who had left is one again, as [`Session::join`].
+    /// Says that a user who had left is one again, as [`Session::join`](sgq::Session::join).
     pub fn join(&mut self, user: usize, reason: Option<&str>) -> Result<(), LedgerError> {
         self.member(Kind::Joined, user, reason, |session| Ok(session.join(user)?))
     }
