@@ -114,12 +114,15 @@ def kills(arguments):
         sgq(folder, "run", "whole.sgq", "--command", command(pause=0.001), "--quiet")
         whole = time.monotonic() - begun
         asking = command(pause=0.001, received=folder / "received")
-        killed = 0
-        # Instants are such that a run gets a little further each time, and is far from its end at the last kill.
-        longest = 2 * whole / arguments.kills
+        killed, lines = 0, lambda: (folder / "received").read_bytes().count(b"\n") if (folder / "received").exists() else 0
         while killed < arguments.kills:
+            # A tenth dies while it starts; the others somewhere in what is left of the run, a little before its end at the latest.
+            left = (0.9 * arguments.queries - lines()) / (arguments.kills - killed)
+            until = 0 if chance.random() < 0.1 else lines() + max(1, round(2 * left * chance.random()))
             process = subprocess.Popen([SGQ, "session", "run", "pieces.sgq", "--command", asking, "--quiet"], cwd=folder)
-            time.sleep(0.02 + longest * chance.random())
+            while lines() < until and process.poll() is None:
+                time.sleep(0.0005)
+            time.sleep((0.005 if until else 0.1) * chance.random())
             if process.poll() is not None:
                 sys.exit(f"it was over after {killed} kills: give more --queries")
             process.send_signal(signal.SIGKILL)
