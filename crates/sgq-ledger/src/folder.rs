@@ -191,7 +191,7 @@ impl Folder {
         done: &mut Exchanged,
     ) -> Result<Fate, LedgerError> {
         let name = ledger.users()[file.user].name.clone();
-        let text = read_plain(&file.path, longest_answer(ledger.session().point().len()));
+        let text = read_plain(&file.path, longest_answer(ledger.session()));
         let read = text.clone().map_err(|why| Nonsense { why, ..Nonsense::default() });
         let read = read.and_then(|text| Message::from_json(&text)).and_then(|message| {
             let Message { ticket, user, .. } = &message;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use sgq::Detail;
+use sgq::{Detail, Session};
 
 use crate::{Question, Reply};
 
@@ -121,12 +121,15 @@ pub(crate) fn kept(words: &str) -> String {
     }
 }
 
-/// How many bytes an answer may take, with room to spare: all numbers that a user may say, at 40 bytes each, as a full matrix.
-pub(crate) fn longest_answer(dim: usize) -> usize {
+/// How many bytes an answer to a session may take, with room to spare: all numbers that it asks for, at 40 bytes each, with a
+/// variance for each coordinate, and a Hessian as a full matrix.
+pub(crate) fn longest_answer(session: &Session<'_>) -> usize {
     const ROOM: usize = 64 << 10;
     const MOST: usize = 1 << 30;
     const NUMBER: usize = 40;
-    dim.saturating_mul(dim.saturating_add(4)).saturating_mul(NUMBER).saturating_add(ROOM).min(MOST)
+    let dim = session.point().len();
+    let hessian = if session.answers() == Detail::Hessian { dim.saturating_mul(dim) } else { 0 };
+    hessian.saturating_add(dim.saturating_mul(2)).saturating_mul(NUMBER).saturating_add(ROOM).min(MOST)
 }
 
 #[cfg(test)]

@@ -80,8 +80,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
         status::print_json(&args.file)?;
     } else if !args.quiet {
-        let status = open::to_read(&args.file)?.status()?;
-        terminal::say(&status::text(&args.file, &status))?;
+        status::print(&args.file)?;
     }
     match ended {
         Ended::Interrupted => {

@@ -41,13 +41,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
         return print_json(&args.file);
     }
-    let status = open::to_read(&args.file)?.status()?;
     if args.csv {
-        terminal::say_data(&csv(&status.users))?;
-    } else {
-        terminal::say(&text(&args.file, &status))?;
+        terminal::say_data(&csv(&open::to_read(&args.file)?.status()?.users))?;
+        return Ok(Outcome::Done);
     }
-    Ok(Outcome::Done)
+    print(&args.file)
 }
 
 pub fn print_json(file: &Path) -> Result<Outcome, Box<dyn Error>> {
@@ -56,8 +54,14 @@ pub fn print_json(file: &Path) -> Result<Outcome, Box<dyn Error>> {
     Ok(Outcome::Done)
 }
 
-/// For a person.
-pub fn text(file: &Path, status: &Status) -> String {
+/// The same for a person.
+pub fn print(file: &Path) -> Result<Outcome, Box<dyn Error>> {
+    let reader = open::to_read(file)?;
+    terminal::say(&text(file, &reader.status()?, reader.session()?.cost_left()))?;
+    Ok(Outcome::Done)
+}
+
+fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     let mut text = format!("\n  {}\n", terminal::one_line(&file.display().to_string()));
     let mut line = |name: &str, value: &str| {
         let _ = write!(text, "\n  {name:<22}{value}");
@@ -74,7 +78,8 @@ pub fn text(file: &Path, status: &Status) -> String {
     }
     let of = status.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     line("queries", &format!("{}{of}", status.queries));
-    line("cost", &short(status.cost));
+    let left = cost_left.map(|left| format!(", {} left", short(left))).unwrap_or_default();
+    line("cost", &format!("{}{left}", short(status.cost)));
     line("numbers sent", &status.numbers.to_string());
     if let Some([gap, low, high]) = status.remaining {
         let part = |part: f64| if part > 0.0 { format!("{part:.1e}") } else { "0".to_owned() };

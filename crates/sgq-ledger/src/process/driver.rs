@@ -74,7 +74,7 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub fn new(ledger: &'a mut Ledger, options: &'a Options, watcher: &'a mut dyn Watcher) -> Self {
-        let longest = options.longest_line.unwrap_or_else(|| longest_answer(ledger.session().point().len()));
+        let longest = options.longest_line.unwrap_or_else(|| longest_answer(ledger.session()));
         Self {
             ledger,
             options,

@@ -10,4 +10,6 @@ mod killing;
 mod kills;
 mod life;
 mod protection;
+#[cfg(unix)]
+mod users;
 mod versions;

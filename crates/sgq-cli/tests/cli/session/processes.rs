@@ -124,6 +124,35 @@ fn one_bad_user_does_not_stop_the_others() {
     assert!(told.contains("taken, though late"), "{told}");
 }
 
+/// Where nobody can be asked any more, it says so, and how to go on.
+#[test]
+fn it_says_when_nobody_is_left() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "8", "--tol", "off", "--cost-budget", "50"]);
+    let output = run(place, "study.sgq", "error 1", &["--retries", "0"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.contains("nobody can be asked: sgq session back study.sgq NAME says that somebody can be"), "{told}");
+    let stopped = status(&output)["stopped"].as_str().unwrap().to_owned();
+    assert!(stopped.contains("it said: the database is down"), "{stopped}");
+    succeeds(place, &["session", "back", "study.sgq", "north"]);
+    assert_eq!(status(&run(place, "study.sgq", "good", &[]))["queries"], 8);
+    assert!(succeeds(place, &["session", "status", "study.sgq"]).contains(" left\n"));
+    // A question to somebody who is away is not put, and nobody else can be asked.
+    new(place, "away.sgq", &["--budget", "8", "--tol", "off"]);
+    succeeds(place, &["session", "ask", "away.sgq"]);
+    let pending = super::lines(place, &["session", "pending", "away.sgq", "--json"]);
+    let user = pending[0]["user"].as_str().unwrap();
+    succeeds(place, &["session", "away", "away.sgq", user]);
+    let output = run(place, "away.sgq", "good", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(told.contains(&format!("users who are away ({user}): sgq session back away.sgq NAME")), "{told}");
+    succeeds(place, &["session", "fail", "away.sgq", "0"]);
+    assert_eq!(status(&run(place, "away.sgq", "good", &[]))["queries"], 8);
+}
+
 fn succeeds_with_trouble(place: &Path, arguments: &[&str]) -> String {
     let output = sgq(place, arguments);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
