@@ -7,6 +7,7 @@ mod exchange;
 mod extend;
 mod fail;
 mod history;
+mod interrupts;
 mod log;
 mod members;
 mod new;

@@ -100,6 +100,11 @@ pub trait Watcher {
     fn is_interrupted(&self) -> bool {
         false
     }
+
+    /// Whether what is out is not to be waited for, either.
+    fn is_impatient(&self) -> bool {
+        false
+    }
 }
 
 /// For whoever wants to see nothing.

@@ -57,7 +57,7 @@ pub struct Options {
     pub wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
-    /// A question fails so long after it was first put, whatever happens. Its answer is welcome all the same.
+    /// A question fails so long after this run has first put it, whatever happens. Its answer is welcome all the same.
     pub lease: Option<Duration>,
     /// A process is ended after so many lines in a row that are no answers.
     pub wrong_lines: u64,

@@ -4,7 +4,6 @@ use std::{
     error::Error,
     fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant, SystemTime},
 };
@@ -14,10 +13,9 @@ use sgq_ledger::{
     folder::{Exchanged, Folder},
 };
 
-use super::{duration, log::Log, open, processes::this_command, progress::Console, status};
+use super::{duration, interrupts::Interrupts, log::Log, open, processes::this_command, progress::Console, status};
 use crate::{
     Outcome,
-    experiments::interrupt_flag,
     terminal::{self, counted},
 };
 
@@ -70,11 +68,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if let Some(log) = args.log {
         log.start()?;
     }
-    let interrupt = interrupt_flag()?;
+    let interrupts = Interrupts::watch()?;
     let mut ledger = open::to_write(&args.file)?;
     let mut folder = Folder::new(&args.folder, ledger.users());
     (folder.settle, folder.lease) = (args.settle, args.lease);
-    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet || !args.watch, interrupt);
+    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet || !args.watch, interrupts);
     console.set_quiet(args.quiet);
     let mut done = folder.exchange(&mut ledger, &mut console)?;
     let mut is_over = ledger.stop_reason().is_some() && done.out == 0;
@@ -82,8 +80,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     ledger.close()?;
     if args.watch {
         let mut looked = (Instant::now(), signature(&args.file));
-        while !is_over && !interrupt.load(Ordering::Relaxed) {
-            sleep(args.every, interrupt);
+        while !is_over && !interrupts.are_there() {
+            sleep(args.every, interrupts);
             if !folder.has_news() && looked.1 == signature(&args.file) && looked.0.elapsed() < LOOK_ANYWAY {
                 continue;
             }
@@ -99,10 +97,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
     }
     console.end();
-    report(args, done, is_over, interrupt)
+    report(args, done, is_over, interrupts)
 }
 
-fn report(args: &Args, done: Exchanged, is_over: bool, interrupt: &AtomicBool) -> Result<Outcome, Box<dyn Error>> {
+fn report(args: &Args, done: Exchanged, is_over: bool, interrupts: &Interrupts) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
         status::print_json(&args.file)?;
     } else if !args.quiet {
@@ -127,7 +125,7 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupt: &AtomicBool) -
         };
         terminal::say(&words)?;
     }
-    if args.watch && !is_over && interrupt.load(Ordering::Relaxed) {
+    if args.watch && !is_over && interrupts.are_there() {
         terminal::complain(&format!("interrupted, and everything is on the disk; go on with: {}", this_command()));
         return Ok(Outcome::Interrupted);
     }
@@ -148,9 +146,9 @@ fn signature(file: &Path) -> (Option<SystemTime>, Option<u64>) {
     (about.as_ref().and_then(|about| about.modified().ok()), about.map(|about| about.len()))
 }
 
-fn sleep(time: Duration, interrupt: &AtomicBool) {
+fn sleep(time: Duration, interrupts: &Interrupts) {
     let begun = Instant::now();
-    while begun.elapsed() < time && !interrupt.load(Ordering::Relaxed) {
+    while begun.elapsed() < time && !interrupts.are_there() {
         thread::sleep(PAUSE.min(time));
     }
 }

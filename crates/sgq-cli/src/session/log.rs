@@ -30,7 +30,8 @@ impl Log {
 /// Writes what happened between the session and a user.
 pub fn notice(notice: &Notice) {
     let Notice { doing, ticket, user, words, .. } = notice;
-    let (what, user, words) = (format!("{doing:?}").to_lowercase(), user.as_deref(), crate::terminal::one_line(words));
+    let (what, user) = (format!("{doing:?}").to_lowercase(), user.as_deref());
+    let words = Some(crate::terminal::one_line(words)).filter(|words| !words.is_empty());
     if notice.is_trouble() {
         tracing::warn!(what, ticket, user, words);
     } else {

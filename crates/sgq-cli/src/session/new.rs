@@ -133,6 +133,8 @@ enum NewError {
         "nothing would ever stop it: {method} cannot tell what remains, so give a --budget, --cost-budget or --numbers-budget"
     )]
     Endless { method: String },
+    #[error("there is no folder {folder}: make it first, or name another file")]
+    NoFolder { folder: String },
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
@@ -143,6 +145,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let shown = args.file.display().to_string();
     if args.file.symlink_metadata().is_ok() {
         return Err(SessionError::IsThere { path: shown }.into());
+    }
+    if let Some(folder) = args.file.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
+        return Err(NewError::NoFolder { folder: folder.display().to_string() }.into());
     }
     Ledger::create(&args.file, &plan)?.close()?;
     if args.json {

@@ -4,8 +4,8 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use sgq_ledger::process::{self, Command, Ended, Options};
 
-use super::{duration, log::Log, open, progress::Console, status};
-use crate::{Outcome, experiments::interrupt_flag, terminal};
+use super::{duration, interrupts::Interrupts, log::Log, open, progress::Console, status};
+use crate::{Outcome, terminal};
 
 /// Ask users that are processes, until the session stops. The same command goes on after whatever has ended it.
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub struct Args {
     /// How long to wait before that; each time twice as long, up to a minute, and a little by chance
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::parse)]
     wait: Duration,
-    /// A question fails so long after it was first asked, whatever happens; its answer is taken all the same
+    /// A question fails so long after this run has first asked it, whatever happens; its answer is taken all the same
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     lease: Option<Duration>,
     /// Use answers in the order of the questions: then it does not matter how long they take
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     options.longest_wait = options.longest_wait.max(args.wait);
     (options.lease, options.in_order, options.wrong_lines) = (args.lease, args.in_order, args.wrong_lines);
     options.seed = ledger.plan().settings.seed;
-    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet, interrupt_flag()?);
+    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet, Interrupts::watch()?);
     let ended = process::run(&mut ledger, &options, &mut console);
     console.end_with(&ledger);
     let closed = ledger.close();

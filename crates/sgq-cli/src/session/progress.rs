@@ -2,7 +2,6 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -10,7 +9,10 @@ use indicatif::ProgressBar;
 use sgq_bench::readable::short;
 use sgq_ledger::{Ledger, Notice, Watcher};
 
-use super::log::{self, Log};
+use super::{
+    interrupts::Interrupts,
+    log::{self, Log},
+};
 use crate::{fit::in_parts, terminal};
 
 /// So many lines of trouble are shown in a second: the ledger has all of them.
@@ -27,7 +29,7 @@ pub struct Console {
     bar: ProgressBar,
     log: Option<Log>,
     quiet: bool,
-    interrupt: &'static AtomicBool,
+    interrupts: &'static Interrupts,
     /// Lines shown since then.
     shown: (Instant, u32),
     withheld: u64,
@@ -35,12 +37,12 @@ pub struct Console {
 }
 
 impl Console {
-    pub fn new(file: &Path, ledger: &Ledger, log: Option<Log>, quiet: bool, interrupt: &'static AtomicBool) -> Self {
+    pub fn new(file: &Path, ledger: &Ledger, log: Option<Log>, quiet: bool, interrupts: &'static Interrupts) -> Self {
         let budget = ledger.plan().settings.budget;
         let bar = terminal::session_progress(ledger.session().name(), budget, quiet || log.is_some());
         bar.set_position(ledger.queries());
         let shown = (Instant::now(), 0);
-        Self { file: file.display().to_string(), bar, log, quiet, interrupt, shown, withheld: 0, shown_at: None }
+        Self { file: file.display().to_string(), bar, log, quiet, interrupts, shown, withheld: 0, shown_at: None }
     }
 
     /// Whether trouble is shown at all: it is, where there is no line that moves.
@@ -115,7 +117,11 @@ impl Watcher for Console {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupt.load(Ordering::Relaxed)
+        self.interrupts.are_there()
+    }
+
+    fn is_impatient(&self) -> bool {
+        self.interrupts.are_several()
     }
 }
 

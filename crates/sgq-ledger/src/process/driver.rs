@@ -120,7 +120,7 @@ impl<'a> Driver<'a> {
                 None => self.send_due()?,
                 Some(at) => {
                     let waits = self.out.values().any(|out| matches!(out.stage, Stage::Sent { .. }));
-                    if !waits || at.elapsed() >= self.options.grace {
+                    if !waits || at.elapsed() >= self.options.grace || self.watcher.is_impatient() {
                         return Ok(Ended::Interrupted);
                     }
                 }

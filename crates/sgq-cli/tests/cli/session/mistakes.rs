@@ -56,6 +56,8 @@ fn a_new_session_names_what_is_wrong() {
         assert!(told.contains(expected), "{arguments:?}: {told}");
         assert!(!place.join("study.sgq").exists(), "{arguments:?}");
     }
+    let told = refuses(place, &["session", "new", "nowhere/study.sgq", "--users", "clinics.csv", "--dim", "2"]);
+    assert!(told.contains("there is no folder nowhere: make it first"), "{told}");
     new(place, "study.sgq", &[]);
     let told = refuses(place, &["session", "new", "study.sgq", "--users", "clinics.csv", "--dim", "2"]);
     assert!(told.contains("study.sgq is there already") && told.contains("sgq session status study.sgq"), "{told}");

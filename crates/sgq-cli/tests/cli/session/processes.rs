@@ -314,6 +314,39 @@ fn ctrl_c_says_how_to_go_on() {
     assert!(succeeds(place, &run).contains("queries               40 of 40"));
 }
 
+/// Twice, and it ends now, with the processes that it has started.
+#[test]
+fn ctrl_c_twice_ends_it_now() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "40", "--tol", "off"]);
+    // A name of its own, to look for.
+    let marked = format!("clinic-{}.py", std::process::id());
+    fs::copy(place.join("clinic.py"), place.join(&marked)).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_sgq"))
+        .args(["session", "run", "study.sgq", "--command", &format!("sh -c 'python3 -S {marked} held; true'")])
+        .current_dir(place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !place.join("received.jsonl").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "nobody was asked");
+        sleep(Duration::from_millis(10));
+    }
+    let running = || Command::new("pgrep").args(["-f", &format!("python3 -S {marked}")]).output().unwrap().stdout;
+    assert!(!running().is_empty());
+    for _ in 0..2 {
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        sleep(Duration::from_millis(50));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stderr).contains("go on with: sgq session run"), "{}", text(&output.stderr));
+    assert!(running().is_empty());
+}
+
 /// A log is JSON, a line for each thing that happens, and nothing else.
 #[test]
 fn a_log_is_json() {
