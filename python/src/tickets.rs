@@ -11,8 +11,8 @@ use crate::{errors, keywords::sight, method, problem::Problem, query::Query, ses
 
 impl Session {
     pub fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored, wants } = query;
-        Query { ticket: (self.number, ticket.0), user, explored, point, wants }
+        let sgq::Query { ticket, user, point, explored, why, wants } = query;
+        Query { ticket: (self.number, ticket.0), user, explored, why, point, wants }
     }
 
     /// The ticket of a question of this session, given as itself or with the question.
