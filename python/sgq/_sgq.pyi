@@ -117,10 +117,10 @@ class Query:
     """
     A question to put to a user.
     """
-    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, NDArray[float64], str]]: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, str, NDArray[float64], str]]: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
-    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"]) -> Query:
+    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, why: str, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"]) -> Query:
         """
         A question that was pickled.
         """
@@ -149,6 +149,12 @@ class Query:
         """
         What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
         too). A user may say less, and more is not looked at.
+        """
+    @property
+    def why(self, /) -> str:
+        """
+        Why this user is asked, in a word: "new", "again", "probe", "set-aside", "sweep", "explored", "scored", "elsewhere" or
+        "chosen".
         """
 
 @final

@@ -8,7 +8,9 @@ use std::{
 
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use sgq::{Detail, Fate, PaidAnswer, Query, Session, Settings, SettingsError, StopReason, Why, session::Failure};
+use sgq::{
+    Detail, Fate, Method, PaidAnswer, Query, Session, Settings, SettingsError, StopReason, Why, session::Failure,
+};
 
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Policy, Protection, Rejected, Reply, User,
@@ -62,7 +64,7 @@ pub struct Ledger {
     in_group: bool,
     is_stale: bool,
     made_anew: Option<String>,
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// A question that is out.
@@ -81,6 +83,8 @@ pub struct Question {
     pub wants: Detail,
     /// Why this user.
     pub why: Why,
+    /// Whether it was picked at random in order to explore; none for methods without exploration.
+    pub explored: Option<bool>,
     /// When it was asked, in milliseconds since 1970.
     pub asked_at: i64,
 }
@@ -220,7 +224,7 @@ impl Ledger {
             in_group: false,
             is_stale: false,
             made_anew,
-            _lock: lock,
+            lock,
         };
         if let Some(why) = ledger.made_anew.clone() {
             ledger.record_rebuilt(&why)?;
@@ -255,6 +259,21 @@ impl Ledger {
     /// Everybody, in order.
     pub fn users(&self) -> &[User] {
         &self.header.users
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.header.method
+    }
+
+    /// The settings that it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.header.settings
+    }
+
+    /// A number that no other ledger is likely to have, the same whenever it is opened.
+    pub fn number(&self) -> u64 {
+        self.header.number()
     }
 
     /// The limits that it keeps.
@@ -308,10 +327,10 @@ impl Ledger {
     }
 
     fn question(&self, query: Query) -> Question {
-        let Query { ticket, user, point, wants, why, .. } = query;
+        let Query { ticket, user, point, wants, why, explored, .. } = query;
         let ticket = self.tickets.of_record(ticket);
         let asked_at = self.asked_at.get(&ticket).copied().unwrap_or(0);
-        Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, asked_at }
+        Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
     }
 
     /// Whom to ask next, and where, as [`Session::ask`]: it is on the disk before it is returned.
@@ -680,6 +699,9 @@ impl Ledger {
     }
 
     fn check_fresh(&self) -> Result<(), LedgerError> {
+        if !self.lock.is_of_this_process() {
+            return Err(LedgerError::Forked { path: self.path.clone() });
+        }
         if self.is_stale { Err(LedgerError::Stale) } else { Ok(()) }
     }
 
@@ -754,7 +776,8 @@ impl Ledger {
     }
 
     fn end(&mut self) -> Result<(), LedgerError> {
-        if self.is_stale {
+        // A copy of the program that another one made of itself has nothing to end.
+        if self.is_stale || !self.lock.is_of_this_process() {
             return Ok(());
         }
         self.flush()?;

@@ -54,7 +54,8 @@ impl fmt::Display for Holder {
 /// two files of the same name.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+    process: u32,
 }
 
 impl Lock {
@@ -76,7 +77,21 @@ impl Lock {
         let words = serde_json::to_vec(&Holder::this_process())?;
         // Who holds it is for people; a full disk must not keep anybody from reading what is there.
         let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&words));
-        Ok(Self { _file: file })
+        Ok(Self { file, process: std::process::id() })
+    }
+
+    /// A program that makes a copy of itself (`fork`, as Python's pools of processes do) gives it the lock as well.
+    pub fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do while a copy of this program has it open; and a copy must not give away what is not its own.
+        if self.is_of_this_process() {
+            let _ = self.file.unlock();
+        }
     }
 }
 

@@ -96,6 +96,11 @@ impl Reader {
         &self.header.users
     }
 
+    /// A number that no other ledger is likely to have: see [`Ledger::number`](crate::Ledger::number).
+    pub fn number(&self) -> u64 {
+        self.header.number()
+    }
+
     /// The limits that the session keeps.
     pub fn protection(&self) -> &Protection {
         &self.header.protection

@@ -72,6 +72,11 @@ impl Header {
         })
     }
 
+    /// The beginning of its seal.
+    pub fn number(&self) -> u64 {
+        self.seal.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+    }
+
     fn seal(facts: &[String; 4], users: &[User]) -> Result<Vec<u8>, LedgerError> {
         let users = serde_json::to_string(users)?;
         Ok(seal_of_texts(facts.iter().map(String::as_str).chain([&*users])))

@@ -1,0 +1,401 @@
+//! Sessions on a file.
+
+use std::{collections::VecDeque, path::PathBuf};
+
+use pyo3::{
+    exceptions::{PyFileNotFoundError, PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyString, PyTuple},
+};
+use sgq::{Method, Sight, Ticket};
+use sgq_ledger::{Ledger as File, Plan, Privacy, Protection, Reader, User};
+
+use crate::{
+    answer::Said,
+    errors,
+    given::{Given, opened},
+    inner::{Inner, View},
+    keywords::count,
+    method, record,
+    record::Verdict,
+    session::Session,
+    types::{self, Account, ArrayLike, Event, Paid, TicketLike, UserLike, UsersLike},
+};
+
+/// A session on a file, which `sgq.open` opens: every question is on the disk before it is given, and every answer before it is used.
+///
+/// It is a `Session`. Users have names, and a method that takes a user takes its name as well; a ticket may be the number of the
+/// question alone. It is a context manager, which closes the file. A session that is closed can still be looked at.
+#[pyclass(extends = Session, module = "sgq")]
+pub struct Ledger {
+    /// The file.
+    #[pyo3(get)]
+    path: PathBuf,
+    /// Why the session was made anew from all answers when it was opened: the file is of a version of sgq that would have gone on
+    /// otherwise. None where it goes on exactly where it was.
+    #[pyo3(get)]
+    made_anew: Option<String>,
+}
+
+#[pymethods]
+impl Ledger {
+    /// The users' names, in order.
+    #[getter]
+    fn names(slf: PyRef<'_, Self>) -> Vec<String> {
+        slf.as_super().names.clone()
+    }
+
+    /// Whether nothing can be asked or told any more.
+    #[getter]
+    fn closed(slf: PyRef<'_, Self>) -> bool {
+        matches!(slf.as_super().inner, Inner::View(_))
+    }
+
+    /// Closes the file, so that another program may write to it. To close it again changes nothing.
+    fn close(mut slf: PyRefMut<'_, Self>, py: Python<'_>) -> PyResult<()> {
+        slf.as_super().inner.close(py)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_args))]
+    fn __exit__(slf: PyRefMut<'_, Self>, py: Python<'_>, _args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        Self::close(slf, py)
+    }
+
+    /// Takes the answer to a question, as `Session.tell`: it is on the disk before it is used. One that is refused is recorded with the
+    /// reason. An answer that is taken and odd is warned of (`RuntimeWarning`).
+    ///
+    /// privacy: the sensitivity of the gradient, as a Euclidean norm, and the standard deviation of the noise that the user has added to
+    /// each of its coordinates at home. accepted: takes an answer that would be refused as out of line with all others.
+    #[pyo3(signature = (ticket, gradient, loss = None, hessian = None, variance = None, weight = None, cost = None, *, privacy = None,
+        accepted = false))]
+    #[allow(clippy::too_many_arguments)] // they are keywords
+    fn tell<'py>(
+        mut slf: PyRefMut<'py, Self>,
+        py: Python<'py>,
+        ticket: TicketLike<'py>,
+        gradient: ArrayLike<'py>,
+        loss: Option<f64>,
+        hessian: Option<ArrayLike<'py>>,
+        variance: Option<ArrayLike<'py>>,
+        weight: Option<f64>,
+        cost: Option<f64>,
+        privacy: Option<(f64, f64)>,
+        accepted: bool,
+    ) -> PyResult<()> {
+        let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
+        let privacy = privacy.map(|(sensitivity, noise)| private(sensitivity, noise)).transpose()?;
+        slf.as_super().take(py, &ticket, said, privacy, accepted)
+    }
+
+    /// Writes a line into the record, about a user or about none. Nothing else changes.
+    #[pyo3(signature = (words, user = None))]
+    fn note(mut slf: PyRefMut<'_, Self>, py: Python<'_>, words: &str, user: Option<UserLike<'_>>) -> PyResult<()> {
+        let user = user.map(|user| slf.as_super().user(&user)).transpose()?;
+        let ledger = slf.as_super().inner.ledger()?;
+        py.detach(|| ledger.note(user, words)).map_err(errors::ledger)
+    }
+
+    /// Everything that has happened, in order: a list of dicts, as pandas and polars take them.
+    fn history<'py>(&self, py: Python<'py>) -> PyResult<Vec<Event<'py>>> {
+        record::history(py, &self.path)
+    }
+
+    /// All answers that were taken, as `earlier=` of a session of another method takes them: triples of the user's number, the point,
+    /// and a dict with all that was said.
+    fn paid<'py>(&self, py: Python<'py>) -> PyResult<Vec<Paid<'py>>> {
+        record::paid(py, &self.path)
+    }
+
+    /// What each user has disclosed, and what became of its questions: a list of dicts.
+    fn accounts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Account<'py>>> {
+        record::accounts(py, &self.path)
+    }
+
+    /// Goes through the whole record, and says whether it is what it claims to be.
+    fn verify(&self, py: Python<'_>) -> PyResult<Verdict> {
+        record::verify(py, &self.path)
+    }
+
+    fn __repr__(mut slf: PyRefMut<'_, Self>) -> String {
+        let path = slf.path.display().to_string();
+        let inner = &mut slf.as_super().inner;
+        let queries = inner.paid_before().queries + inner.session().queries();
+        let session = inner.session();
+        let state = session.stop_reason().map_or("running".to_owned(), |reason| reason.to_string());
+        let closed = if matches!(slf.as_super().inner, Inner::View(_)) { ", closed" } else { "" };
+        format!("<sgq.Ledger {path}: {queries} queries, {state}{closed}>")
+    }
+}
+
+/// Opens a session on a file, and makes it where there is none.
+///
+/// With the path alone it goes on with a session that is there. With a method, users and settings it makes a file where there is none,
+/// and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
+/// that the file was made with.
+///
+/// path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
+/// protection: limits on what users disclose, and on what one of them can do to the run.
+/// read_only: to look at it as it is now, also while another program writes to it.
+/// All other settings are those of `Session`, but for problem and earlier.
+#[pyfunction]
+#[pyo3(signature = (path, method = None, *, users = None, protection = None, read_only = false, **settings: "Any"))]
+pub fn open<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    method: Option<&str>,
+    users: Option<UsersLike<'py>>,
+    protection: Option<types::Protection<'py>>,
+    read_only: bool,
+    settings: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Py<Ledger>> {
+    let wanted = Wanted::new(py, method, users, protection, settings)?;
+    if read_only {
+        if !wanted.is_nothing() {
+            return Err(PyValueError::new_err("read_only is for a session that is there: give its path alone"));
+        }
+        return to_read(py, path);
+    }
+    let ledger = match (path.exists(), wanted.is_nothing()) {
+        (true, _) => {
+            let ledger = py.detach(|| File::open(&path)).map_err(errors::ledger)?;
+            let differences = wanted.differences(&ledger)?;
+            if !differences.is_empty() {
+                return Err(errors::differs(&path, &differences));
+            }
+            ledger
+        }
+        (false, true) => {
+            return Err(PyFileNotFoundError::new_err(format!(
+                "{}: there is no such file; with users= and x0= it would be made",
+                path.display()
+            )));
+        }
+        (false, false) => {
+            let plan = wanted.plan()?;
+            py.detach(|| File::create(&path, &plan)).map_err(errors::ledger)?
+        }
+    };
+    let made_anew = ledger.made_anew().map(str::to_owned);
+    let session = Session {
+        problem: None,
+        method: ledger.session().name().to_owned(),
+        options: Vec::new(),
+        number: ledger.number(),
+        names: names(ledger.users()),
+        waiting: ledger.pending().iter().map(|question| Ticket(question.ticket)).collect(),
+        inner: Inner::of(ledger),
+    };
+    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew }))
+}
+
+fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
+    let reader = Reader::open(&path).map_err(errors::ledger)?;
+    let view = View::read(&reader).map_err(errors::ledger)?;
+    let (names, number) = (names(reader.users()), reader.number());
+    let mut inner = Inner::View(Box::new(view));
+    let method = inner.session().name().to_owned();
+    let (options, waiting) = (Vec::new(), VecDeque::new());
+    let session = Session { problem: None, method, options, number, names, waiting, inner };
+    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew: None }))
+}
+
+fn names(users: &[User]) -> Vec<String> {
+    users.iter().map(|user| user.name.clone()).collect()
+}
+
+fn private(sensitivity: f64, noise: f64) -> PyResult<Privacy> {
+    let is_positive = |number: f64| number.is_finite() && number > 0.0;
+    if !(is_positive(sensitivity) && is_positive(noise)) {
+        return Err(PyValueError::new_err(format!(
+            "privacy is ({sensitivity}, {noise}): the sensitivity and the noise must both be positive"
+        )));
+    }
+    Ok(Privacy { sensitivity, noise })
+}
+
+/// What a session on a file is to be, as far as it was said.
+struct Wanted<'py> {
+    method: Option<String>,
+    users: Option<Vec<String>>,
+    protection: Option<Protection>,
+    settings: Bound<'py, PyDict>,
+}
+
+impl<'py> Wanted<'py> {
+    fn new(
+        py: Python<'py>,
+        method: Option<&str>,
+        users: Option<UsersLike<'py>>,
+        protection: Option<types::Protection<'py>>,
+        settings: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let given = PyDict::new(py);
+        for (key, value) in settings.into_iter().flatten() {
+            let name: String = key.extract()?;
+            if ["problem", "earlier"].contains(&&*name) {
+                return Err(PyTypeError::new_err(format!(
+                    "sgq.open has no keyword {name}: a session on a file asks users who are somewhere else, and has only its own answers"
+                )));
+            }
+            // None is what a caller passes on that was not told anything; but of tolerances it is one.
+            if !value.is_none() || name == "tol" {
+                given.set_item(key, value)?;
+            }
+        }
+        let users = users.map(|users| named(&users)).transpose()?;
+        let protection = protection.map(|limits| limits_of(&limits)).transpose()?;
+        Ok(Self { method: method.map(str::to_owned), users, protection, settings: given })
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.method.is_none() && self.users.is_none() && self.protection.is_none() && self.settings.is_empty()
+    }
+
+    /// A new session. Whatever is wrong with it is found here, before there is a file.
+    fn plan(self) -> PyResult<Plan> {
+        let (given, options) = Given::from_dict(&self.settings)?;
+        let names =
+            self.users.ok_or_else(|| PyTypeError::new_err("users is missing: give their names, or their number"))?;
+        let method = given.method(self.method.as_deref(), names.len())?;
+        let parts = method::method_of_session(&method, Some(&options))?.named(&*method);
+        let settings = given.settings(&parts, names.len(), None)?;
+        opened(parts.clone(), settings.clone(), Sight::Blind, &[])?;
+        let of = |numbers: &Option<Vec<f64>>, user: usize| numbers.as_ref().and_then(|all| all.get(user).copied());
+        let user = |(index, name): (usize, String)| {
+            let mut user = User::named(name);
+            user.cost = of(&settings.costs, index);
+            user.weight = of(&settings.weights, index);
+            user.smoothness = of(&settings.smoothness, index);
+            user
+        };
+        let users = names.into_iter().enumerate().map(user).collect();
+        Ok(Plan::new(parts, settings, users).protected(self.protection.unwrap_or_default()))
+    }
+
+    /// Where what was said is not what a file was made with.
+    fn differences(&self, ledger: &File) -> PyResult<Vec<String>> {
+        let mut differences = Vec::new();
+        let users = ledger.users();
+        if let Some(names) = &self.users
+            && !names.iter().eq(users.iter().map(|user| &user.name))
+        {
+            differences.push(different_users(names, users));
+        }
+        if let Some(protection) = self.protection.as_ref().filter(|it| *it != ledger.protection()) {
+            let (given, there) = (in_words(protection)?, in_words(ledger.protection())?);
+            differences.extend(differing("protection", &given, &there));
+        }
+        let (mut given, options) = Given::from_dict(&self.settings)?;
+        let name = self.method.as_deref().unwrap_or(ledger.method().name());
+        let is_same_name = name == ledger.method().name();
+        let parts = match (&self.method, options.is_empty()) {
+            (None, true) => ledger.method().clone(),
+            _ => method::method_of_session(name, Some(&options))?.named(name),
+        };
+        if !is_same_name {
+            differences.push(format!("the method is {}, and {name} is given", ledger.method().name()));
+        } else if parts != *ledger.method() {
+            differences.push(different_method(ledger.method(), &parts));
+        }
+        if self.settings.is_empty() {
+            return Ok(differences);
+        }
+        let x0 = numpy::PyArray1::from_slice(self.settings.py(), &ledger.settings().start);
+        given.x0.get_or_insert(ArrayLike(x0.into_any()));
+        let settings = given.settings(&parts, users.len(), None)?;
+        let (given, there) = (in_words(&settings)?, in_words(ledger.settings())?);
+        for keyword in self.settings.keys() {
+            let keyword: String = keyword.extract()?;
+            differences.extend(differing_at(&keyword, field(&keyword), &given, &there));
+        }
+        Ok(differences)
+    }
+}
+
+/// What a keyword is called among the settings.
+fn field(keyword: &str) -> &str {
+    match keyword {
+        "x0" => "start",
+        "tol" => "tolerance",
+        "table" | "table_folder" => "storage",
+        other => other,
+    }
+}
+
+fn in_words(of: &impl serde::Serialize) -> PyResult<serde_json::Value> {
+    serde_json::to_value(of).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Every field of an object that is another one there.
+fn differing(what: &str, given: &serde_json::Value, there: &serde_json::Value) -> Vec<String> {
+    let keys = given.as_object().into_iter().flat_map(|object| object.keys());
+    keys.filter_map(|key| differing_at(&format!("{what} {key}"), key, given, there)).collect()
+}
+
+fn differing_at(what: &str, key: &str, given: &serde_json::Value, there: &serde_json::Value) -> Option<String> {
+    let (given, there) = (given.get(key)?, there.get(key)?);
+    (given != there).then(|| match (given, there) {
+        (serde_json::Value::Array(given), serde_json::Value::Array(there)) => {
+            let place = given.iter().zip(there).position(|(a, b)| a != b);
+            match place {
+                Some(at) => format!("{what} is {} at place {at}, and {} is given", there[at], given[at]),
+                None => format!("{what} has {} numbers, and {} are given", there.len(), given.len()),
+            }
+        }
+        _ => format!("{what} is {}, and {} is given", shown(there), shown(given)),
+    })
+}
+
+fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => "not set".to_owned(),
+        serde_json::Value::Array(numbers) => format!("a list of {}", numbers.len()),
+        other => other.to_string(),
+    }
+}
+
+fn different_users(names: &[String], users: &[User]) -> String {
+    let place = names.iter().zip(users).position(|(name, user)| *name != user.name);
+    match place {
+        Some(at) => format!("user {at} is {:?}, and {:?} is given", users[at].name, names[at]),
+        None => format!("it has {} users, and {} are given", users.len(), names.len()),
+    }
+}
+
+fn different_method(there: &Method, given: &Method) -> String {
+    let (there, given) = (there.settings(), given.settings());
+    let other = there.iter().zip(&given).find(|(there, given)| there.value != given.value);
+    other.map_or("the method has other parts".to_owned(), |(there, given)| {
+        let shown = |setting: &sgq::setting::SettingValue| {
+            setting.value.map_or("not set".to_owned(), |value| value.to_string())
+        };
+        format!("{} is {}, and {} is given", there.name, shown(there), shown(given))
+    })
+}
+
+/// The users' names; where only their number is known, names are made up.
+fn named(users: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if users.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err(format!("users is {users:?}: give a list of names, or a number")));
+    }
+    match users.extract::<Vec<String>>() {
+        Ok(names) => Ok(names),
+        Err(_) => {
+            let count = count(users, "users").map_err(|error| match users.try_iter() {
+                Ok(_) => PyTypeError::new_err("users must be a list of names, each a str, or a number"),
+                Err(_) => error,
+            })?;
+            Ok((0..count).map(|user| format!("user-{user}")).collect())
+        }
+    }
+}
+
+/// Limits from a dict, by way of what the file has.
+fn limits_of(limits: &Bound<'_, PyDict>) -> PyResult<Protection> {
+    let text: String = limits.py().import("json")?.call_method1("dumps", (limits,))?.extract()?;
+    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(format!("protection: {error}")))
+}
