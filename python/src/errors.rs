@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use pyo3::{
     PyErr,
-    exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError},
 };
 use sgq::{
     ChoiceError, SettingsError, TellError,
@@ -75,9 +75,12 @@ pub fn ledger(error: LedgerError) -> PyErr {
         error if error.is_full_disk() => PyOSError::new_err((NO_SPACE, words)),
         LedgerError::Storage { .. } => PyOSError::new_err(words),
         LedgerError::InUse { .. } => python::LedgerInUse::new_err(words),
-        LedgerError::Damaged { .. } | LedgerError::LostLog { .. } | LedgerError::Json(_) => {
-            python::LedgerDamaged::new_err(words)
-        }
+        LedgerError::Damaged { .. }
+        | LedgerError::LostLog { .. }
+        | LedgerError::LostEvents { .. }
+        | LedgerError::LostFacts { .. }
+        | LedgerError::Json(_) => python::LedgerDamaged::new_err(words),
+        LedgerError::ReadOnly { .. } => PyPermissionError::new_err(words),
         LedgerError::Settings(error) => settings(error),
         LedgerError::Choice(error) => choice(error),
         LedgerError::NotALedger { .. }

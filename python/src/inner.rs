@@ -11,7 +11,7 @@ use crate::errors;
 /// A session, wherever it is kept. Tickets are those of the record, where there is one.
 pub enum Inner {
     /// In memory alone.
-    Plain(Opened<'static>),
+    Plain(Box<Opened<'static>>),
     /// On a file. Only one thread at a time may touch the connection to it: Python makes sure of that, and the lock is for Rust.
     Ledger(Box<Mutex<Ledger>>),
     /// What is left of a ledger that was closed, or was opened to be read.

@@ -7,6 +7,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
+use sgq::Why;
 use sgq_ledger::{LedgerError, Reader, Reply};
 
 use crate::{
@@ -58,7 +59,8 @@ pub fn history<'py>(py: Python<'py>, path: &Path) -> PyResult<Vec<Event<'py>>> {
         .detach(|| {
             let (reader, mut events) = (Reader::open(path)?, Vec::new());
             reader.history(|event| {
-                events.push(event);
+                let why = reader.why(&event)?;
+                events.push((event, why));
                 Ok(())
             })?;
             let names: Vec<String> = reader.users().iter().map(|user| user.name.clone()).collect();
@@ -67,14 +69,14 @@ pub fn history<'py>(py: Python<'py>, path: &Path) -> PyResult<Vec<Event<'py>>> {
         .map_err(errors::ledger)?;
     let datetime = py.import("datetime")?;
     let (time, utc) = (datetime.getattr("datetime")?, datetime.getattr("timezone")?.getattr("utc")?);
-    let row = |event: sgq_ledger::Event| {
+    let row = |(event, why): (sgq_ledger::Event, Option<Why>)| {
         let row = PyDict::new(py);
         row.set_item("seq", event.seq)?;
         row.set_item("at", time.call_method1("fromtimestamp", (event.at as f64 / 1000.0, &utc))?)?;
         row.set_item("kind", event.kind.word())?;
         row.set_item("ticket", event.ticket)?;
         row.set_item("user", event.user.and_then(|user| names.get(user)))?;
-        row.set_item("words", event.words)?;
+        row.set_item("words", event.words.as_deref().or_else(|| why.map(Why::word)))?;
         row.set_item("cost", event.cost)?;
         row.set_item("numbers", event.numbers)?;
         Ok(Event(row))

@@ -147,7 +147,7 @@ impl Session {
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
-        let (inner, options) = (Inner::Plain(inner), options.collect::<PyResult<_>>()?);
+        let (inner, options) = (Inner::Plain(Box::new(inner)), options.collect::<PyResult<_>>()?);
         Ok(Self { inner, problem, method, options, number, names: Vec::new(), waiting: VecDeque::new() })
     }
 

@@ -123,7 +123,7 @@ impl Session {
         let inner = Opened::restore(parts, snapshot.as_bytes(), sight).map_err(errors::restore)?;
         let options = options.iter().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         Ok(Self {
-            inner: Inner::Plain(inner),
+            inner: Inner::Plain(Box::new(inner)),
             problem,
             method,
             options: options.collect::<PyResult<_>>()?,

@@ -186,7 +186,7 @@ def test_the_same_call_starts_and_resumes_and_differences_are_named(tmp_path):
         ({"budget": 25}, "budget is 20, and 25 is given"),
         ({"x0": [5.0, 3.0]}, "x0 is -3.0 at place 1, and 3.0 is given"),
         ({"x0": [5.0]}, "x0 has 2 numbers, and 1 are given"),
-        ({"seed": 4, "open": 3}, "(?s)seed is 3, and 4 is given; open is 2, and 3 is given|open is 2.*seed is 3"),
+        ({"seed": 4, "open": 3}, "(open is 2, and 3 is given|seed is 3, and 4 is given|; ){3}"),
         ({"tol": 0.01}, "tol is not set, and 0.01 is given"),
         ({"costs": [2, 2, 2, 2, 2, 3]}, "costs is 2.0 at place 5, and 3.0 is given"),
         ({"weights": 1.0}, "weights is not set, and a list of 6 is given"),
@@ -256,7 +256,7 @@ def test_wrong_answers_are_refused_recorded_and_asked_for_again(tmp_path):
         (17, ValueError, "no question has the ticket 17"),
         ((1, 2), ValueError, "another session"),
         ("a", TypeError, "give back the ticket"),
-        (-1, OverflowError, ""),
+        (-1, OverflowError, "negative"),
     ]:
         with pytest.raises(kind, match=words):
             session.tell(ticket, [1.0, 1.0])
@@ -284,7 +284,9 @@ def test_answers_out_of_line_are_refused_or_flagged(tmp_path):
     session, last = opened("refused.sgq")
     with pytest.raises(ValueError, match="accept it by hand"):
         session.tell(last, [1e9])
-    session.tell(last, [1e9], accepted=True) if not session.closed else None
+    # One who has looked at it says so.
+    with pytest.warns(RuntimeWarning, match="taken and is odd"):
+        session.tell(last, [1e9], accepted=True)
     assert session.queries == 6
     session, last = opened("flagged.sgq", length="flag", length_factor=100.0)
     with pytest.warns(RuntimeWarning, match="taken and is odd"):
@@ -700,7 +702,8 @@ def test_minimize_with_jobs_after_a_death(tmp_path, end):
     paid = {f"{NAMES[user]} {point.tobytes().hex()}" for user, point, _ in answered}
     before = calls.read_text().splitlines()
     assert len(before) <= 11 + 4 and paid <= set(before)
-    result = run(path, calls, jobs=4)
+    # With fewer threads it is the same run: the file says how many questions are out.
+    result = run(path, calls, jobs=2)
     plain = sgq.minimize([Clinic(name, tmp_path / "plain.txt") for name in NAMES], [5.0, -3.0], smoothness=10.0, jobs=4)
     assert result.x.tobytes() == plain.x.tobytes() and result.queries == plain.queries and result.success
     # Nobody was asked again for an answer that was told: at most what was out.
@@ -716,10 +719,6 @@ def test_minimize_with_jobs_is_the_same_run(tmp_path):
     assert result.x.tobytes() == plain.x.tobytes() and result.message == plain.message
     for column in plain.history:
         assert (plain.history[column] == result.history[column]).all(), column
-    # With another number of threads it is the same run: the file says how many are out.
-    other = tmp_path / "other.sgq"
-    sgq.minimize(users, [5.0, -3.0], ledger=other, callback=lambda session: session.queries >= 9, **settings)
-    assert sgq.minimize(users, ledger=other, jobs=2).x.tobytes() == plain.x.tobytes()
 
 
 def test_failures_are_recorded(tmp_path):

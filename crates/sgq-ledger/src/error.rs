@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::ErrorCode;
 use sgq::{
     ChoiceError, MemberError, SettingError, SettingsError, TellError, method::ComposeError, session::SnapshotError,
 };
@@ -16,8 +17,17 @@ use crate::Holder;
 pub enum LedgerError {
     #[error("{}: {error}", .path.display())]
     File { path: PathBuf, error: std::io::Error },
-    #[error("{} is no ledger of sgq: sgq session new makes one", .path.display())]
+    #[error(
+        "{0} is no ledger of sgq: sgq session new makes one; if it was one, sgq session recover {0} NEW.sgq saves what is intact",
+        .path.display()
+    )]
     NotALedger { path: PathBuf },
+    #[error(
+        "{0} or its folder is read-only, and a session writes: make both writable, or copy {0} to where they are; sgq session status \
+         and verify only read",
+        .path.display()
+    )]
+    ReadOnly { path: PathBuf },
     #[error("{} was written by a later version of sgq (layout {version}): install that one", .path.display())]
     Newer { path: PathBuf, version: i32 },
     #[error(
@@ -34,11 +44,23 @@ pub enum LedgerError {
         .path.display(), .path.display()
     )]
     LostLog { path: PathBuf },
-    #[error("the record is damaged: {what}; sgq session recover saves what is intact into a new ledger")]
-    Damaged { what: String },
     #[error(
-        "the disk refused to write: {error}; nothing that was answered before is lost; make room, and open the ledger again"
+        "{0} ends at event {has}, and {had} were written: its log {0}-wal is damaged, or this is an old copy; put the right files \
+         back, or go on without what is lost: sgq session recover {0} NEW.sgq",
+        .path.display()
     )]
+    LostEvents { path: PathBuf, has: i64, had: i64 },
+    #[error(
+        "{} is damaged in both places that say its method, its settings and its users, and answers are of no use without: only a copy \
+         of the file helps",
+        .path.display()
+    )]
+    LostFacts { path: PathBuf },
+    #[error(
+        "the record is damaged: {what}; put a copy back, or save what is intact: sgq session recover FILE.sgq NEW.sgq"
+    )]
+    Damaged { what: String },
+    #[error("{} ({error}); nothing that was answered before is lost: {}, and open the ledger again", wrong(.error), remedy(.error))]
     Storage { error: rusqlite::Error },
     #[error("an earlier error left the session behind its record: open the ledger again")]
     Stale,
@@ -52,6 +74,8 @@ pub enum LedgerError {
     OwnParts { method: String },
     #[error("the question with ticket {ticket} is not in the ledger")]
     UnknownTicket { ticket: u64 },
+    #[error("{name:?} cannot be asked again: {why}")]
+    Spent { name: String, why: String },
     #[error("the protection of users makes no sense: {what}")]
     Protection { what: String },
     #[error("what the ledger holds cannot be read: {0}")]
@@ -112,13 +136,42 @@ impl LedgerError {
 
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-        match error.sqlite_error_code() {
-            Some(DatabaseCorrupt | NotADatabase) => {
+        use ErrorCode::{DatabaseCorrupt, NotADatabase};
+        match (&error, error.sqlite_error_code()) {
+            (rusqlite::Error::SqliteFailure(failure, _), _) if failure.extended_code == IOERR_SHORT_READ => {
+                Self::damaged("the file is shorter than it was")
+            }
+            (_, Some(DatabaseCorrupt | NotADatabase)) => {
                 Self::damaged(format!("the file is not what SQLite wrote ({error})"))
             }
-            _ => Self::Storage { error },
+            (rusqlite::Error::SqlInputError { .. }, _) => {
+                Self::damaged(format!("its tables are not those of a ledger ({error})"))
+            }
+            (_, Some(_)) => Self::Storage { error },
+            // A value of another kind than every program has written.
+            (_, None) => Self::damaged(error.to_string()),
         }
+    }
+}
+
+/// SQLite's extended code for a page that a file should have and has not.
+const IOERR_SHORT_READ: i32 = 522;
+
+fn wrong(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "the disk is full",
+        Some(ErrorCode::ReadOnly) => "the ledger or its folder is read-only",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "another program works on the file",
+        _ => "the disk refused",
+    }
+}
+
+fn remedy(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "make room",
+        Some(ErrorCode::ReadOnly) => "make both writable",
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "stop that one",
+        _ => "see whether the disk is there, has room, and lets files be so large",
     }
 }
 

@@ -199,7 +199,9 @@ pub fn time(at: i64) -> String {
 
 /// Numbers as the file has them.
 pub(crate) fn to_bytes(numbers: &[f64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    let mut bytes = Vec::with_capacity(8 * numbers.len());
+    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    bytes
 }
 
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Vec<f64>> {

@@ -33,6 +33,7 @@
 mod account;
 mod error;
 mod event;
+mod extension;
 mod ledger;
 mod lock;
 mod plan;
@@ -49,7 +50,8 @@ mod verify;
 pub use account::{Account, Privacy};
 pub use error::{LedgerError, Rejected};
 pub use event::{Event, Kind};
-pub use ledger::{Extension, Ledger, Question, Told};
+pub use extension::Extension;
+pub use ledger::{Ledger, Question, Told};
 pub use lock::Holder;
 pub use plan::{Plan, User};
 pub use protection::{Policy, Protection};

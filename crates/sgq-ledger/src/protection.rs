@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, LedgerError};
+use crate::{Account, LedgerError, Reply, record::length};
+
+/// Noise is longer than so many standard deviations once in half a billion answers.
+const NOISE_DEVIATIONS: f64 = 6.0;
+/// By what part of its length a gradient may be off because numbers are rounded.
+const ROUNDING: f64 = 1e-9;
 
 /// What becomes of an answer that is out of line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,10 +92,20 @@ impl Protection {
         })
     }
 
-    /// Why an answer breaks the user's own smoothness: it moved by so much over such a way.
-    pub(crate) fn breaks_smoothness(&self, change: f64, smoothness: f64, way: f64, size: f64) -> Option<String> {
-        // Rounding of the gradients themselves.
-        let allowed = smoothness * way * (1.0 + self.smoothness_slack) + 1e-9 * size;
+    /// Why an answer breaks the user's own smoothness, as `‖g − g_i‖ ≤ L_i ‖x − x_i‖` has it, beside an earlier one.
+    pub(crate) fn breaks_smoothness(
+        &self,
+        smoothness: f64,
+        earlier: (&[f64], &Reply),
+        now: (&[f64], &Reply),
+    ) -> Option<String> {
+        let distance =
+            |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+        let change = distance(&now.1.gradient, &earlier.1.gradient);
+        let way = distance(now.0, earlier.0);
+        let size = length(&now.1.gradient).max(length(&earlier.1.gradient));
+        let noise = (noise_squared(now.1) + noise_squared(earlier.1)).sqrt();
+        let allowed = smoothness * way * (1.0 + self.smoothness_slack) + NOISE_DEVIATIONS * noise + ROUNDING * size;
         (change > allowed).then(|| {
             format!(
                 "its gradient changed by {change:.3e} over a way of {way:.3e}, and with L_i = {smoothness} it can change by {:.3e}",
@@ -104,5 +119,14 @@ impl Protection {
         (longest_of_others > 0.0 && length > self.length_factor * longest_of_others).then(|| {
             format!("its gradient has the length {length:.3e}, and the longest of all others {longest_of_others:.3e}")
         })
+    }
+}
+
+/// The expected square of the length of the noise that an answer states.
+fn noise_squared(reply: &Reply) -> f64 {
+    match reply.variance.as_deref() {
+        Some([one]) => one * reply.gradient.len() as f64,
+        Some(each) => each.iter().sum(),
+        None => 0.0,
     }
 }

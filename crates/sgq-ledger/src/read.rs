@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
-use sgq::Session;
+use sgq::{Session, Why};
 
 use crate::{
-    Account, Event, LedgerError, Protection, Reply, User,
-    record::{self, Header},
+    Account, Event, Kind, LedgerError, Protection, Reply, User,
+    lock::{Mark, mark_beside},
+    record::{self, Header, hex},
     restore::{Restored, restore},
     schema, verify,
 };
@@ -18,6 +19,8 @@ use crate::{
 pub struct Reader {
     connection: Connection,
     header: Header,
+    /// What was written and is not there.
+    lost: Option<LedgerError>,
 }
 
 /// Where a session stands.
@@ -84,11 +87,22 @@ pub struct UserStatus {
 impl Reader {
     /// Opens a file without changing it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
-        let connection = schema::open_to_read(path.as_ref())?;
+        let path = path.as_ref();
+        // Before anything is read: what is written meanwhile is not missing.
+        let mark = mark_beside(path);
+        let log_is_there = schema::log_is_there(path);
+        let connection = schema::open_to_read(path)?;
         // Everything is read as it is now, whatever is written meanwhile.
         connection.execute_batch("BEGIN")?;
         let header = Header::read(&connection)?;
-        Ok(Self { connection, header })
+        let lost = match check_whole(path, &connection, &header, log_is_there, mark.as_ref()) {
+            Ok(()) => None,
+            // A session that has just ended takes its log with it.
+            Err(LedgerError::LostLog { .. }) if schema::log_is_there(path) => None,
+            Err(error @ (LedgerError::LostLog { .. } | LedgerError::LostEvents { .. })) => Some(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { connection, header, lost })
     }
 
     /// The users, in order.
@@ -178,6 +192,13 @@ impl Reader {
         Ok(())
     }
 
+    /// Why a user was asked, where the event is a question.
+    pub fn why(&self, event: &Event) -> Result<Option<Why>, LedgerError> {
+        let mut query = self.connection.prepare_cached("SELECT why FROM questions WHERE seq = ?")?;
+        let word: Option<String> = query.query_row([event.seq], |row| row.get(0)).optional()?;
+        Ok(word.and_then(|word| Why::ALL.into_iter().find(|why| why.word() == word)))
+    }
+
     /// The answer of an event, and the point where it was asked for.
     pub fn answer(&self, event: &Event) -> Result<Option<(Vec<f64>, Reply)>, LedgerError> {
         let Some(reply) = record::answer(&self.connection, event.seq)? else {
@@ -194,8 +215,41 @@ impl Reader {
 
     /// Goes through everything, and says whether it is what it claims to be.
     pub fn verify(&self) -> Result<verify::Verdict, LedgerError> {
-        verify::verify(&self.connection, &self.header)
+        verify::verify(&self.connection, &self.header, self.lost.as_ref())
     }
+}
+
+/// Whether what stands in the files is all that was written, as far as anybody can tell.
+pub(crate) fn check_whole(
+    path: &Path,
+    connection: &Connection,
+    header: &Header,
+    log_is_there: bool,
+    mark: Option<&Mark>,
+) -> Result<(), LedgerError> {
+    let number = |sql: &str| -> Result<i64, LedgerError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+    if !log_is_there && number("SELECT COUNT(*) FROM ledger WHERE name = 'in use'")? > 0 {
+        return Err(LedgerError::LostLog { path: path.into() });
+    }
+    let has = number("SELECT COALESCE(MAX(seq), 0) FROM events")?;
+    match mark.filter(|mark| mark.ledger == hex(&header.seal) && mark.events > has) {
+        Some(mark) => Err(LedgerError::LostEvents { path: path.into(), has, had: mark.events }),
+        None => Ok(()),
+    }
+}
+
+/// Whether nobody could be asked, and nothing has happened since.
+pub(crate) fn waits(connection: &Connection) -> Result<bool, LedgerError> {
+    let sql = "SELECT kind FROM events ORDER BY seq DESC";
+    let mut query = connection.prepare(sql)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let word: String = row.get(0)?;
+        if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.word() == word && kind.counts()) {
+            return Ok(kind == Kind::Waited);
+        }
+    }
+    Ok(false)
 }
 
 /// What each user has disclosed, and the length of its longest answer.

@@ -1,13 +1,14 @@
 //! The rows of the record, written and read.
 
 use rusqlite::{Connection, OptionalExtension as _};
+use serde::{Deserialize, Serialize};
 use sgq::{Detail, Method, Settings, Why};
 
 use crate::{
     Event, Kind, LedgerError, Plan, Privacy, Protection, Reply, User,
     event::{from_bytes, to_bytes},
     plan::{NamedMethod, settings_from},
-    seal::{Details, seal, seal_of_texts},
+    seal::{Details, Hash, checksum, seal, seal_of_texts},
 };
 
 /// What stands before the first event.
@@ -20,70 +21,108 @@ pub(crate) struct Header {
     pub seal: Vec<u8>,
 }
 
-const FACTS: [&str; 4] = ["created", "method", "settings", "protection"];
+/// What is said of a session, as texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    pub created: String,
+    pub method: String,
+    pub settings: String,
+    pub protection: String,
+    pub users: Vec<User>,
+    /// The SHA-256 of all this: what the first event is sealed with.
+    pub seal: String,
+}
 
-impl Header {
-    /// Checks a plan, and writes it.
-    pub fn write(connection: &Connection, plan: &Plan, settings: &Settings) -> Result<(), LedgerError> {
-        let facts = [
-            crate::event::time(crate::event::now()),
-            serde_json::to_string(&NamedMethod::of(&plan.method)?)?,
-            serde_json::to_string(settings)?,
-            serde_json::to_string(&plan.protection)?,
-        ];
-        let put = |name: &str, value: &str| {
-            connection.execute("INSERT INTO ledger (name, value) VALUES (?, ?)", (name, value)).map(drop)
+/// The names of the first four.
+pub(crate) const FACTS: [&str; 4] = ["created", "method", "settings", "protection"];
+
+impl Facts {
+    pub fn of(plan: &Plan, settings: &Settings) -> Result<Self, LedgerError> {
+        let facts = Self {
+            created: crate::event::time(crate::event::now()),
+            method: serde_json::to_string(&NamedMethod::of(&plan.method)?)?,
+            settings: serde_json::to_string(settings)?,
+            protection: serde_json::to_string(&plan.protection)?,
+            users: plan.users.clone(),
+            seal: String::new(),
         };
-        for (name, fact) in FACTS.iter().zip(&facts) {
-            put(name, fact)?;
+        facts.sealed()
+    }
+
+    pub fn sealed(mut self) -> Result<Self, LedgerError> {
+        self.seal = hex(&self.own_seal()?);
+        Ok(self)
+    }
+
+    fn own_seal(&self) -> Result<Vec<u8>, LedgerError> {
+        let users = serde_json::to_string(&self.users)?;
+        Ok(seal_of_texts([&self.created, &self.method, &self.settings, &self.protection, &users].map(String::as_str)))
+    }
+
+    pub fn are_intact(&self) -> bool {
+        self.own_seal().is_ok_and(|seal| hex(&seal) == self.seal)
+    }
+
+    /// Writes them twice.
+    pub fn write(&self, connection: &Connection) -> Result<(), LedgerError> {
+        let Self { created, method, settings, protection, users, seal } = self;
+        let facts = FACTS.into_iter().zip([created, method, settings, protection]).chain([("seal", seal)]);
+        for (name, fact) in facts {
+            connection.execute("INSERT INTO ledger (name, value) VALUES (?, ?)", (name, fact))?;
         }
-        for (index, user) in plan.users.iter().enumerate() {
+        for (index, user) in users.iter().enumerate() {
             let User { name, cost, weight, smoothness } = user;
             let sql = "INSERT INTO users (user, name, cost, weight, smoothness) VALUES (?, ?, ?, ?, ?)";
             connection.prepare_cached(sql)?.execute((index as i64, name, cost, weight, smoothness))?;
         }
-        put("seal", &hex(&Self::seal(&facts, &plan.users)?))?;
+        let copy = serde_json::to_string(self)?;
+        connection.execute("INSERT INTO copies (name, value) VALUES ('facts', ?)", [copy])?;
         Ok(())
     }
 
-    pub fn read(connection: &Connection) -> Result<Self, LedgerError> {
+    fn read(connection: &Connection) -> Result<Self, LedgerError> {
         let fact = |name: &str| -> Result<String, LedgerError> {
             let mut query = connection.prepare_cached("SELECT value FROM ledger WHERE name = ?")?;
             let value = query.query_row([name], |row| row.get(0)).optional()?;
             value.ok_or_else(|| LedgerError::damaged(format!("it does not say its {name}")))
         };
-        let facts = [fact(FACTS[0])?, fact(FACTS[1])?, fact(FACTS[2])?, fact(FACTS[3])?];
+        let [created, method, settings, protection] =
+            [fact(FACTS[0])?, fact(FACTS[1])?, fact(FACTS[2])?, fact(FACTS[3])?];
         let mut query = connection.prepare("SELECT name, cost, weight, smoothness FROM users ORDER BY user")?;
         let user = |row: &rusqlite::Row<'_>| {
             Ok(User { name: row.get(0)?, cost: row.get(1)?, weight: row.get(2)?, smoothness: row.get(3)? })
         };
         let users = query.query_map([], user)?.collect::<Result<Vec<_>, _>>()?;
-        let seal = Self::seal(&facts, &users)?;
-        if hex(&seal) != fact("seal")? {
-            return Err(LedgerError::damaged("its settings or users are not those that it was made with"));
-        }
-        let [_, method, settings, protection] = &facts;
-        Ok(Self {
-            method: serde_json::from_str::<NamedMethod>(method)?.method()?,
-            settings: settings_from(settings)?,
-            protection: serde_json::from_str(protection)?,
-            users,
-            seal,
-        })
+        Ok(Self { created, method, settings, protection, users, seal: fact("seal")? })
     }
+}
 
+impl Header {
     /// The beginning of its seal.
     pub fn number(&self) -> u64 {
         self.seal.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
-    fn seal(facts: &[String; 4], users: &[User]) -> Result<Vec<u8>, LedgerError> {
-        let users = serde_json::to_string(users)?;
-        Ok(seal_of_texts(facts.iter().map(String::as_str).chain([&*users])))
+    pub fn read(connection: &Connection) -> Result<Self, LedgerError> {
+        Self::of(Facts::read(connection)?)
+    }
+
+    pub fn of(facts: Facts) -> Result<Self, LedgerError> {
+        let seal = facts.own_seal()?;
+        if hex(&seal) != facts.seal {
+            return Err(LedgerError::damaged("its settings or users are not those that it was made with"));
+        }
+        Ok(Self {
+            method: serde_json::from_str::<NamedMethod>(&facts.method)?.method()?,
+            settings: settings_from(&facts.settings)?,
+            protection: serde_json::from_str(&facts.protection)?,
+            users: facts.users,
+            seal,
+        })
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -112,19 +151,25 @@ impl Body {
 }
 
 /// Writes an event and what belongs to it.
-pub(crate) fn write(connection: &Connection, event: &Event, details: Details<'_>) -> Result<(), LedgerError> {
+pub(crate) fn write(
+    connection: &Connection,
+    event: &Event,
+    details: Details<'_>,
+    checksum: Option<&Hash>,
+) -> Result<(), LedgerError> {
     event.insert(connection)?;
     let (ticket, user) = (event.ticket.map(|it| it as i64), event.user.map(|it| it as i64));
     match details {
         Details::Nothing => {}
         Details::Question { why, wants, point } => {
-            let sql = "INSERT INTO questions (ticket, seq, user, why, wants, point) VALUES (?, ?, ?, ?, ?, ?)";
-            let row = (ticket, event.seq, user, why.word(), wants.to_string(), to_bytes(point));
+            let sql =
+                "INSERT INTO questions (ticket, seq, user, why, wants, point, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)";
+            let row = (ticket, event.seq, user, why.word(), wants.to_string(), to_bytes(point), checksum);
             connection.prepare_cached(sql)?.execute(row)?;
         }
         Details::Answer(reply) => {
             let sql = "INSERT INTO answers (seq, ticket, user, loss, weight, cost, sensitivity, noise, length, gradient, hessian, \
-                       variance) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                       variance, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
             let Reply { gradient, loss, hessian, variance, weight, cost, privacy } = reply;
             connection.prepare_cached(sql)?.execute(rusqlite::params![
                 event.seq,
@@ -139,10 +184,28 @@ pub(crate) fn write(connection: &Connection, event: &Event, details: Details<'_>
                 to_bytes(gradient),
                 hessian.as_deref().map(to_bytes),
                 variance.as_deref().map(to_bytes),
+                checksum,
             ])?;
         }
     }
     Ok(())
+}
+
+/// Completes an event that follows another one, and writes it.
+pub(crate) fn append(
+    connection: &Connection,
+    mut event: Event,
+    details: Details<'_>,
+    after: (i64, &[u8]),
+) -> Result<(i64, Vec<u8>), LedgerError> {
+    event.seq = after.0 + 1;
+    let checksum = match (event.ticket, event.user) {
+        (Some(ticket), Some(user)) => checksum(event.seq, ticket, user, details),
+        _ => None,
+    };
+    event.seal = seal(after.1, &event, checksum.as_ref());
+    write(connection, &event, details, checksum.as_ref())?;
+    Ok((event.seq, event.seal))
 }
 
 /// The Euclidean norm.
@@ -166,8 +229,9 @@ pub(crate) fn events_after(
         if seq != expected {
             return Err(LedgerError::damaged(format!("event {expected} is missing")));
         }
-        let recorded = Recorded { body: body_of(connection, &event)?, event };
-        if seal(&before, &recorded.event, recorded.body.details()) != recorded.event.seal {
+        let (body, checksum) = body_of(connection, &event)?;
+        let recorded = Recorded { body, event };
+        if seal(&before, &recorded.event, checksum.as_ref()) != recorded.event.seal {
             return Err(LedgerError::damaged(format!("event {seq} is not what was written")));
         }
         (expected, before) = (seq + 1, recorded.event.seal.clone());
@@ -176,9 +240,10 @@ pub(crate) fn events_after(
     Ok(())
 }
 
-pub(crate) fn body_of(connection: &Connection, event: &Event) -> Result<Body, LedgerError> {
+/// What belongs to an event, and its checksum.
+fn body_of(connection: &Connection, event: &Event) -> Result<(Body, Option<Hash>), LedgerError> {
     let lacking = |what: &str| LedgerError::damaged(format!("the {what} of event {} is missing", event.seq));
-    Ok(match (event.kind, event.ticket) {
+    let body = match (event.kind, event.ticket) {
         (Kind::Asked, Some(ticket)) => {
             let question = question(connection, ticket)?.ok_or_else(|| lacking("question"))?;
             Body::Question { why: question.why, wants: question.wants, point: question.point }
@@ -186,8 +251,13 @@ pub(crate) fn body_of(connection: &Connection, event: &Event) -> Result<Body, Le
         (Kind::Answered | Kind::Late, Some(_)) => {
             Body::Answer(answer(connection, event.seq)?.ok_or_else(|| lacking("answer"))?)
         }
-        _ => Body::Nothing,
-    })
+        _ => return Ok((Body::Nothing, None)),
+    };
+    let (Some(ticket), Some(user)) = (event.ticket, event.user) else {
+        return Err(lacking("user"));
+    };
+    let checksum = checksum(event.seq, ticket, user, body.details());
+    Ok((body, checksum))
 }
 
 /// A question as the file has it.
@@ -198,12 +268,16 @@ pub(crate) struct Asked {
     pub point: Vec<f64>,
 }
 
+/// Tickets that somebody made up may be larger than any that a row can hold.
 pub(crate) fn question(connection: &Connection, ticket: u64) -> Result<Option<Asked>, LedgerError> {
+    let Ok(number) = i64::try_from(ticket) else {
+        return Ok(None);
+    };
     let mut query = connection.prepare_cached("SELECT user, why, wants, point FROM questions WHERE ticket = ?")?;
     let row = |row: &rusqlite::Row<'_>| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, row.get::<_, Vec<u8>>(3)?))
     };
-    let Some((user, why, wants, point)) = query.query_row([ticket as i64], row).optional()? else {
+    let Some((user, why, wants, point)) = query.query_row([number], row).optional()? else {
         return Ok(None);
     };
     let wrong = || LedgerError::damaged(format!("question {ticket} makes no sense"));
@@ -216,7 +290,7 @@ pub(crate) fn question(connection: &Connection, ticket: u64) -> Result<Option<As
     }))
 }
 
-fn detail(word: &str) -> Option<Detail> {
+pub(crate) fn detail(word: &str) -> Option<Detail> {
     Detail::ALL.into_iter().find(|detail| detail.to_string() == word)
 }
 
@@ -243,13 +317,31 @@ pub(crate) fn answer(connection: &Connection, seq: i64) -> Result<Option<Reply>,
     }))
 }
 
-/// A user's last answer: where, and what.
-pub(crate) fn last_answer(connection: &Connection, user: usize) -> Result<Option<(Vec<f64>, Vec<f64>)>, LedgerError> {
-    let sql = "SELECT ticket, gradient FROM answers WHERE user = ? ORDER BY seq DESC LIMIT 1";
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?));
-    let Some((ticket, gradient)) = connection.prepare_cached(sql)?.query_row([user as i64], row).optional()? else {
-        return Ok(None);
-    };
-    let asked = question(connection, ticket as u64)?;
-    Ok(asked.zip(from_bytes(&gradient)).map(|(asked, gradient)| (asked.point, gradient)))
+/// The answer to a question, if there is one.
+pub(crate) fn answer_to(connection: &Connection, ticket: u64) -> Result<Option<Reply>, LedgerError> {
+    let sql = "SELECT seq FROM events WHERE ticket = ? AND kind IN ('answered', 'late') LIMIT 1";
+    let seq: Option<i64> = connection.prepare_cached(sql)?.query_row([ticket as i64], |row| row.get(0)).optional()?;
+    seq.map(|seq| answer(connection, seq)).transpose().map(Option::flatten)
+}
+
+/// A user's last answer and, where the record says that it is odd, the last one that is not; and the points of both.
+pub(crate) fn last_answers(connection: &Connection, user: usize) -> Result<Vec<(Vec<f64>, Reply)>, LedgerError> {
+    let is_odd = "EXISTS (SELECT 1 FROM events e WHERE e.ticket = a.ticket AND e.kind = 'flagged')";
+    let sql = format!("SELECT ticket, seq, {is_odd} FROM answers a WHERE user = ? ORDER BY seq DESC");
+    let mut query = connection.prepare_cached(&sql)?;
+    let mut rows = query.query([user as i64])?;
+    let mut answers = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (ticket, seq, is_odd): (i64, i64, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if is_odd && !answers.is_empty() {
+            continue;
+        }
+        if let (Some(asked), Some(reply)) = (question(connection, ticket as u64)?, answer(connection, seq)?) {
+            answers.push((asked.point, reply));
+        }
+        if !is_odd {
+            break;
+        }
+    }
+    Ok(answers)
 }

@@ -48,6 +48,12 @@ impl Spent {
         self.cost += event.cost.unwrap_or(0.0);
         self.numbers += event.numbers.unwrap_or(0);
     }
+
+    /// A question that was billed as failed is answered after all, and its answer is billed in the session that is there now.
+    pub fn take_back(&mut self, cost: f64) {
+        self.queries = self.queries.saturating_sub(1);
+        self.cost -= cost;
+    }
 }
 
 /// A session as it was after the last event.
@@ -97,7 +103,7 @@ pub(crate) fn replay_all(connection: &Connection, header: &Header) -> Result<Res
 fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result<Restored, Parting> {
     let sql = "SELECT seq FROM events WHERE kind = 'rebuilt' ORDER BY seq DESC LIMIT 1";
     let anew = connection.query_row(sql, [], |row| row.get(0)).optional().map_err(LedgerError::from)?.unwrap_or(0);
-    let Base { mut session, tickets, before } = match anew {
+    let Base { mut session, tickets, mut before } = match anew {
         0 => Base::new(Session::new(header.method.clone(), header.settings.clone()).map_err(LedgerError::from)?),
         _ => Base::from_answers(connection, header, anew)?,
     };
@@ -109,7 +115,7 @@ fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result
     let mut parting = None;
     record::events_after(connection, seq, &seal.clone(), |recorded| {
         if parting.is_none() {
-            match apply(connection, &mut session, tickets, &recorded) {
+            match apply(connection, &mut session, tickets, &mut before, &recorded) {
                 Ok(()) => {}
                 Err(Parting::Otherwise(why)) => parting = Some(why),
                 Err(Parting::Error(error)) => return Err(error),
@@ -142,8 +148,11 @@ fn from_snapshot(
     let sql = "SELECT seq, bytes FROM snapshots WHERE seq > ? AND program = ? ORDER BY seq DESC";
     let mut query = connection.prepare(sql)?;
     let mut rows = query.query((after, PROGRAM))?;
-    while let Some(row) = rows.next()? {
-        let (seq, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+    // One that cannot be read is as good as none.
+    while let Ok(Some(row)) = rows.next() {
+        let (Ok(seq), Ok(bytes)) = (row.get::<_, i64>(0), row.get::<_, Vec<u8>>(1)) else {
+            continue;
+        };
         if let Ok(session) = Session::restore(header.method.clone(), &bytes, Sight::Blind) {
             return Ok(Some((seq, session)));
         }
@@ -156,6 +165,7 @@ fn apply(
     connection: &Connection,
     session: &mut Session<'static>,
     tickets: Tickets,
+    before: &mut Spent,
     recorded: &Recorded,
 ) -> Result<(), Parting> {
     let Recorded { event, body } = recorded;
@@ -184,6 +194,9 @@ fn apply(
                 let asked = record::question(connection, ticket()?)?.ok_or_else(|| lacking("question"))?;
                 let paid = PaidAnswer::new(asked.user, &asked.point, reply.answer());
                 session.tell_unasked(&paid).map_err(|error| otherwise(error.to_string()))?;
+                if event.cost.is_none() {
+                    before.take_back(reply.cost.unwrap_or_else(|| session.meter().cost_of(asked.user)));
+                }
             }
         },
         (Kind::Failed, _) => {
@@ -259,6 +272,8 @@ impl Base {
                 (Kind::Left, _, _, Some(user)) => drop(left.insert(user)),
                 (Kind::Joined, _, _, Some(user)) => drop(left.remove(&user)),
                 (Kind::Extended, ..) => extension(&event)?.change(&mut settings),
+                // Where events were lost, tickets go on past any that may have been among them.
+                (Kind::Rebuilt, _, Some(ticket), _) => next = next.max(ticket),
                 _ => {}
             }
             Ok(())

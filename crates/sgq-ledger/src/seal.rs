@@ -5,6 +5,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Event, Reply};
 
+/// A SHA-256.
+pub(crate) type Hash = [u8; 32];
+
 /// What belongs to an event beside its own row.
 #[derive(Clone, Copy)]
 pub(crate) enum Details<'a> {
@@ -13,9 +16,9 @@ pub(crate) enum Details<'a> {
     Answer(&'a Reply),
 }
 
-/// The SHA-256 of an event, its details, and the seal before it. Every part is preceded by its length, so that nothing can move from
-/// one part to the next.
-pub(crate) fn seal(before: &[u8], event: &Event, details: Details<'_>) -> Vec<u8> {
+/// The SHA-256 of an event, the checksum of what belongs to it, and the seal before it. Every part is preceded by its length, so
+/// that nothing can move from one part to the next.
+pub(crate) fn seal(before: &[u8], event: &Event, checksum: Option<&Hash>) -> Vec<u8> {
     let mut hash = Sealer(Sha256::new());
     hash.bytes(before);
     hash.bytes(&event.seq.to_le_bytes());
@@ -26,8 +29,19 @@ pub(crate) fn seal(before: &[u8], event: &Event, details: Details<'_>) -> Vec<u8
     hash.optional(event.words.as_deref());
     hash.optional(event.cost.map(f64::to_le_bytes));
     hash.optional(event.numbers.map(u64::to_le_bytes));
+    hash.optional(checksum);
+    hash.0.finalize().to_vec()
+}
+
+/// The SHA-256 of a row of questions or of answers, which says by itself that it is what was written: whatever else is lost, an
+/// answer and its question can be used.
+pub(crate) fn checksum(seq: i64, ticket: u64, user: usize, details: Details<'_>) -> Option<Hash> {
+    let mut hash = Sealer(Sha256::new());
+    for number in [seq as u64, ticket, user as u64] {
+        hash.bytes(&number.to_le_bytes());
+    }
     match details {
-        Details::Nothing => {}
+        Details::Nothing => return None,
         Details::Question { why, wants, point } => {
             hash.bytes(why.word().as_bytes());
             hash.bytes(wants.to_string().as_bytes());
@@ -49,7 +63,7 @@ pub(crate) fn seal(before: &[u8], event: &Event, details: Details<'_>) -> Vec<u8
             }
         }
     }
-    hash.0.finalize().to_vec()
+    Some(hash.0.finalize().into())
 }
 
 /// The seal of what stands before the first event.

@@ -40,9 +40,14 @@ impl Verdict {
     }
 }
 
-pub(crate) fn verify(connection: &Connection, header: &Header) -> Result<Verdict, LedgerError> {
+pub(crate) fn verify(
+    connection: &Connection,
+    header: &Header,
+    lost: Option<&LedgerError>,
+) -> Result<Verdict, LedgerError> {
     let mut verdict = Verdict { events: 0, answers: 0, replays: false, findings: Vec::new() };
     let damage = |words: String| Finding { damage: true, words };
+    verdict.findings.extend(lost.map(|error| damage(error.to_string())));
     // SQLite's own pages and indices.
     let mut check = connection.prepare("PRAGMA integrity_check(10)")?;
     let words = check.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>();
