@@ -48,12 +48,6 @@ impl Spent {
         self.cost += event.cost.unwrap_or(0.0);
         self.numbers += event.numbers.unwrap_or(0);
     }
-
-    /// A question that was billed as failed is answered after all, and its answer is billed in the session that is there now.
-    pub fn take_back(&mut self, cost: f64) {
-        self.queries = self.queries.saturating_sub(1);
-        self.cost -= cost;
-    }
 }
 
 /// A session as it was after the last event.
@@ -103,7 +97,7 @@ pub(crate) fn replay_all(connection: &Connection, header: &Header) -> Result<Res
 fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result<Restored, Parting> {
     let sql = "SELECT seq FROM events WHERE kind = 'rebuilt' ORDER BY seq DESC LIMIT 1";
     let anew = connection.query_row(sql, [], |row| row.get(0)).optional().map_err(LedgerError::from)?.unwrap_or(0);
-    let Base { mut session, tickets, mut before } = match anew {
+    let Base { mut session, tickets, before } = match anew {
         0 => Base::new(Session::new(header.method.clone(), header.settings.clone()).map_err(LedgerError::from)?),
         _ => Base::from_answers(connection, header, anew)?,
     };
@@ -115,7 +109,7 @@ fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result
     let mut parting = None;
     record::events_after(connection, seq, &seal.clone(), |recorded| {
         if parting.is_none() {
-            match apply(connection, &mut session, tickets, &mut before, &recorded) {
+            match apply(connection, &mut session, tickets, &recorded) {
                 Ok(()) => {}
                 Err(Parting::Otherwise(why)) => parting = Some(why),
                 Err(Parting::Error(error)) => return Err(error),
@@ -165,7 +159,6 @@ fn apply(
     connection: &Connection,
     session: &mut Session<'static>,
     tickets: Tickets,
-    before: &mut Spent,
     recorded: &Recorded,
 ) -> Result<(), Parting> {
     let Recorded { event, body } = recorded;
@@ -193,10 +186,8 @@ fn apply(
             None => {
                 let asked = record::question(connection, ticket()?)?.ok_or_else(|| lacking("question"))?;
                 let paid = PaidAnswer::new(asked.user, &asked.point, reply.answer());
-                session.tell_unasked(&paid).map_err(|error| otherwise(error.to_string()))?;
-                if event.cost.is_none() {
-                    before.take_back(reply.cost.unwrap_or_else(|| session.meter().cost_of(asked.user)));
-                }
+                let told = session.tell_unasked(&paid, event.cost.is_none());
+                told.map_err(|error| otherwise(error.to_string()))?;
             }
         },
         (Kind::Failed, _) => {

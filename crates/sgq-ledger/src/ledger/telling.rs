@@ -51,7 +51,11 @@ impl Ledger {
                     let shown: Vec<String> = reply.gradient.iter().take(4).map(|it| format!("{it:e}")).collect();
                     format!("a gradient of {} numbers: {} …", reply.gradient.len(), shown.join(", "))
                 };
-                self.refuse(Some(ticket), sender, &rejected, &came())?;
+                // Whoever sent it; where that is not known, whoever was asked.
+                let asked =
+                    || Ok::<_, LedgerError>(record::question(&self.connection, ticket)?.map(|asked| asked.user));
+                let user = if sender.is_some() { sender } else { asked()? };
+                self.refuse(Some(ticket), user, &rejected, &came())?;
                 Err(rejected.into())
             }
             Err(error) => Err(error),
@@ -179,10 +183,7 @@ impl Ledger {
             Some(inner) => self.session.tell(inner, reply.answer()).map_err(|error| self.behind(&error))?,
             None => {
                 let paid = PaidAnswer::new(user, &point, reply.answer());
-                self.session.tell_unasked(&paid).map_err(|error| self.behind(&error))?;
-                if !billed {
-                    self.before.take_back(cost);
-                }
+                self.session.tell_unasked(&paid, !billed).map_err(|error| self.behind(&error))?;
             }
         }
         if spent.is_some() {

@@ -38,6 +38,11 @@ pub fn step(ledger: &mut Ledger) -> bool {
     true
 }
 
+/// A folder in memory, where there is one: for tests that write much and kill nobody.
+pub fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 pub fn file(folder: &tempfile::TempDir, name: &str) -> PathBuf {
     folder.path().join(name)
 }

@@ -3,12 +3,12 @@
 use sgq::{Session, method, session::Failure};
 use sgq_ledger::{Extension, Kind, Ledger, LedgerError, Reader, Rejected, Reply, Told};
 
-use crate::clinics::{DIM, USERS, answer, bits, events, file, gradient, plan, run, step};
+use crate::clinics::{DIM, USERS, answer, bits, events, file, gradient, plan, quick_folder, run, step};
 
 /// The same questions and the same point as a session in memory.
 #[test]
 fn a_ledger_is_a_session() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     for method in [method::frugal(), method::sgq(0.3), method::saga(), method::shuffled_sgd(), method::svrg(10)] {
         let plan = plan(method.clone(), 1, 60);
         let mut session = Session::new(method, plan.settings.clone().smoothness(vec![3.0; USERS])).unwrap();
@@ -36,7 +36,7 @@ fn a_ledger_is_a_session() {
 /// However often it is closed, with several questions out: the same events and the same point, to the bit.
 #[test]
 fn interruptions_change_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     for (name, method) in [("frugal", method::frugal()), ("saga", method::saga()), ("sgq", method::shuffled_sgd())] {
         let plan = plan(method, 3, 90);
         let (whole, pieces) = (file(&folder, &format!("{name}-whole")), file(&folder, &format!("{name}-pieces")));
@@ -65,7 +65,7 @@ fn interruptions_change_nothing() {
 /// Everything that can happen to a session happens, and survives.
 #[test]
 fn every_event_survives() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let path = file(&folder, "study.sgq");
     let mut ledger = Ledger::create(&path, &plan(method::frugal(), 2, 20)).unwrap();
     let reopened = |ledger: Ledger| {
@@ -107,7 +107,7 @@ fn every_event_survives() {
 /// What cannot be right is refused with a row of its own, and its question stays open.
 #[test]
 fn wrong_answers_leave_a_row_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let path = file(&folder, "study.sgq");
     let mut ledger = Ledger::create(&path, &plan(method::frugal(), 1, 20)).unwrap();
     let question = ledger.ask().unwrap().unwrap();
@@ -145,7 +145,7 @@ fn wrong_answers_leave_a_row_and_nothing_else() {
 /// What happens together is written together, and is the same as one by one.
 #[test]
 fn a_group_is_one_write() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let (one, many) = (file(&folder, "one"), file(&folder, "many"));
     let plan = plan(method::frugal(), 3, 60);
     let mut ledger = Ledger::create(&one, &plan).unwrap();
@@ -174,7 +174,7 @@ fn a_group_is_one_write() {
 /// A record can be read while somebody writes, and says where the run is.
 #[test]
 fn it_is_read_while_it_is_written() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     let path = file(&folder, "study.sgq");
     let mut ledger = Ledger::create(&path, &plan(method::frugal(), 2, 30)).unwrap();
     for answers in 1..=10 {

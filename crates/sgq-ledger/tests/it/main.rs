@@ -2,6 +2,8 @@
 
 mod clinics;
 mod faults;
+mod killing;
+mod kills;
 mod life;
 mod protection;
 mod versions;

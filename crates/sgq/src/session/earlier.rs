@@ -115,16 +115,19 @@ impl<'s> Session<'s> {
         Ok(self.check(*user, point, Purpose::Earlier, &answer.answer())?)
     }
 
-    /// Takes an answer to a question that this session has not asked: bills it, then uses it, as
+    /// Takes an answer to a question that this session has not asked: bills it, unless it is paid for already, and uses it as
     /// [`with_answers`](Session::with_answers) would have.
-    pub fn tell_unasked(&mut self, answer: &PaidAnswer) -> Result<(), Refused> {
+    pub fn tell_unasked(&mut self, answer: &PaidAnswer, is_paid: bool) -> Result<(), Refused> {
         let stop = self.state.stop;
         match self.state.left.contains(&answer.user) {
             // As any answer of somebody who has left, it is paid for and not used.
             true => self.preview_unasked(answer)?,
             false => self.take_over(answer)?,
         }
-        self.state.meter.bill(answer.user, &answer.answer());
+        match is_paid {
+            true => self.state.meter.receive(&answer.answer()),
+            false => self.state.meter.bill(answer.user, &answer.answer()),
+        }
         self.state.stop = stop.or_else(|| self.reason_to_stop(true));
         Ok(())
     }
