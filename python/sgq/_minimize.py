@@ -191,7 +191,7 @@ def minimize(
             # What nobody says is as it was.
             said = {"step_size": step_size, "tol": tol}
             given.update((key, value) for key, value in said.items() if value != "auto")
-            names = _names(users)
+            names = _names(users)  # type: ignore[arg-type]
             if not isinstance(names, int):
                 given["users"] = names
             session = open_ledger(ledger, method, **given)  # type: ignore[arg-type]
@@ -305,8 +305,8 @@ def _constants(users: Sequence[Callable[[Vector], Answer] | User]) -> ArrayLike 
 
 def _names(users: Sequence[Callable[[Vector], Answer] | User]) -> list[str] | int:
     """What the users are called, where all of them say it; else how many there are."""
-    names = [getattr(user, "name", None) for user in users]
-    return names if names and all(isinstance(name, str) for name in names) else len(users)
+    names = [name for user in users if isinstance(name := getattr(user, "name", None), str)]
+    return names if names and len(names) == len(users) else len(users)
 
 
 def _workers(jobs: int | Executor | None, given: int | None) -> tuple[ThreadPoolExecutor | None, int | None]:

@@ -20,15 +20,7 @@ Policy = Literal["ignore", "flag", "refuse"]
 
 
 class Protection(TypedDict, total=False):
-    """Limits on what users disclose, and on what one user can do to the run.
-
-    answers_each: nobody is asked once it has given so many answers.
-    epsilon, delta: nobody is asked once one more answer could spend more than this ε of (ε, δ) differential privacy; δ is 0.00001.
-    smoothness: what becomes of an answer that breaks ‖g − g_i‖ ≤ L_i ‖x − x_i‖ by more than the part smoothness_slack (0.01), where
-    `smoothness` is known: "ignore", "flag" (the record says so) or "refuse".
-    length: what becomes of one that is length_factor (a million) times longer than all that others gave: it is refused where nobody
-    says otherwise.
-    """
+    """Limits on what users disclose, and on what one user can do to the run: see `sgq.open`."""
 
     answers_each: int
     epsilon: float

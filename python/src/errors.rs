@@ -74,6 +74,9 @@ pub fn ledger(error: LedgerError) -> PyErr {
         LedgerError::File { error, .. } => io::Error::new(error.kind(), words).into(),
         error if error.is_full_disk() => PyOSError::new_err((NO_SPACE, words)),
         LedgerError::Storage { .. } => PyOSError::new_err(words),
+        LedgerError::InUse { holder, .. } if holder.process == std::process::id() => {
+            python::LedgerInUse::new_err(format!("{words}. It is this program itself: close() the session that has it"))
+        }
         LedgerError::InUse { .. } => python::LedgerInUse::new_err(words),
         LedgerError::Damaged { .. }
         | LedgerError::LostLog { .. }

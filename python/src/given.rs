@@ -74,6 +74,11 @@ impl<'py> Given<'py> {
         Ok((given, options))
     }
 
+    /// Where to start.
+    pub fn start(&self, seen: Seen<'_>) -> PyResult<Vec<f64>> {
+        start(self.x0.as_deref(), seen)
+    }
+
     /// How many users there are.
     pub fn users(&self, seen: Seen<'_>) -> PyResult<usize> {
         let users = self.users.as_ref().map(|users| count(users, "users")).transpose()?;
@@ -97,8 +102,14 @@ impl<'py> Given<'py> {
         step_rule(self.step_size.as_deref())
     }
 
-    /// The settings of a session of that method.
-    pub fn settings(&self, method: &Method, users: usize, problem: Option<&Problem>) -> PyResult<Settings> {
+    /// The settings of a session of that method, from a start.
+    pub fn settings(
+        &self,
+        method: &Method,
+        start: Vec<f64>,
+        users: usize,
+        problem: Option<&Problem>,
+    ) -> PyResult<Settings> {
         let seen: Seen<'_> = problem.map(|problem| &*problem.inner);
         let each = match (&self.smoothness, seen) {
             (Some(given), _) => Some(per_user(given, users, "smoothness")?),
@@ -110,7 +121,6 @@ impl<'py> Given<'py> {
         let is_said = self.certified_gap.is_some() || self.gradient_tolerance.is_some() || self.target_gap.is_some();
         let seed = number_of(self.seed.as_ref(), "seed")?.unwrap_or_default();
         let open = self.open.as_ref().map_or(Ok(1), |open| count(open, "open"))?;
-        let start = start(self.x0.as_deref(), seen)?;
         let mut settings = Settings::new(start, users).seed(seed).step_size(self.step_rule()?).open(open);
         (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (each, objective, constant);
         settings.local_smoothness = seen.is_some_and(|seen| !seen.is_smooth_everywhere());

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use sgq::{Answer, Query, Session as Opened, Ticket, session::Failure};
-use sgq_ledger::{Extension, Ledger, LedgerError, Privacy, Question, Reader, Reply, Told};
+use sgq_ledger::{Extension, Ledger, LedgerError, Privacy, Question, Reader, Reply, Status, Told};
 
 use crate::errors;
 
@@ -128,7 +128,10 @@ impl Inner {
         let mut reply = Reply::of(&answer);
         reply.variance = reply.variance.or_else(|| privacy.map(|privacy| vec![privacy.noise * privacy.noise]));
         reply.privacy = privacy;
-        match py.detach(|| ledger.tell_from(ticket.0, &reply, None, accepted)).map_err(errors::ledger)? {
+        // One that is refused is recorded with its user.
+        let asked = ledger.pending().into_iter().find(|question| question.ticket == ticket.0);
+        let user = asked.map(|question| question.user);
+        match py.detach(|| ledger.tell_from(ticket.0, &reply, user, accepted)).map_err(errors::ledger)? {
             Told::Flagged(why) => Ok(Some(why)),
             _ => Ok(None),
         }
@@ -202,8 +205,8 @@ impl View {
     }
 
     /// What another program may be writing to just now, as it is at this moment.
-    pub fn read(reader: &Reader) -> Result<Self, LedgerError> {
-        let (session, status) = (reader.session()?, reader.status()?);
+    pub fn read(reader: &Reader, status: &Status) -> Result<Self, LedgerError> {
+        let session = reader.session()?;
         // Both are in the order in which the questions were asked.
         let tickets = reader.asked_at()?.into_keys();
         let of_record = |(query, ticket): (Query, u64)| Query { ticket: Ticket(ticket), ..query };

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, path::PathBuf};
 use pyo3::{
     exceptions::{PyFileNotFoundError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyString, PyTuple},
+    types::{PyDict, PyString},
 };
 use sgq::{Method, Sight, Ticket};
 use sgq_ledger::{Ledger as File, Plan, Privacy, Protection, Reader, User};
@@ -60,8 +60,13 @@ impl Ledger {
         slf
     }
 
-    #[pyo3(signature = (*_args))]
-    fn __exit__(slf: PyRefMut<'_, Self>, py: Python<'_>, _args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    fn __exit__(
+        slf: PyRefMut<'_, Self>,
+        py: Python<'_>,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         Self::close(slf, py)
     }
 
@@ -138,7 +143,10 @@ impl Ledger {
 /// that the file was made with.
 ///
 /// path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
-/// protection: limits on what users disclose, and on what one of them can do to the run.
+/// protection: a dict of limits. answers_each: nobody is asked once it has given so many answers. epsilon (and delta, 0.00001): nobody
+/// is asked once one more answer could spend more of (ε, δ) differential privacy. smoothness: what becomes of an answer that breaks
+/// ‖g − g_i‖ ≤ L_i ‖x − x_i‖ by more than the part smoothness_slack (0.01): "ignore", "flag" (the default) or "refuse". length: the same
+/// of one that is length_factor (a million) times longer than those of all others; "refuse" is the default.
 /// read_only: to look at it as it is now, also while another program writes to it.
 /// All other settings are those of `Session`, but for problem and earlier.
 #[pyfunction]
@@ -193,14 +201,23 @@ pub fn open<'py>(
 }
 
 fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
-    let reader = Reader::open(&path).map_err(errors::ledger)?;
-    let view = View::read(&reader).map_err(errors::ledger)?;
-    let (names, number) = (names(reader.users()), reader.number());
-    let mut inner = Inner::View(Box::new(view));
-    let method = inner.session().name().to_owned();
-    let (options, waiting) = (Vec::new(), VecDeque::new());
-    let session = Session { problem: None, method, options, number, names, waiting, inner };
-    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew: None }))
+    let read = || {
+        let reader = Reader::open(&path)?;
+        let status = reader.status()?;
+        let view = View::read(&reader, &status)?;
+        Ok((reader, status, view))
+    };
+    let (reader, status, view) = py.detach(read).map_err(errors::ledger)?;
+    let session = Session {
+        problem: None,
+        method: status.method,
+        options: Vec::new(),
+        number: reader.number(),
+        names: names(reader.users()),
+        waiting: VecDeque::new(),
+        inner: Inner::View(Box::new(view)),
+    };
+    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew: status.made_anew }))
 }
 
 fn names(users: &[User]) -> Vec<String> {
@@ -262,7 +279,7 @@ impl<'py> Wanted<'py> {
             self.users.ok_or_else(|| PyTypeError::new_err("users is missing: give their names, or their number"))?;
         let method = given.method(self.method.as_deref(), names.len())?;
         let parts = method::method_of_session(&method, Some(&options))?.named(&*method);
-        let settings = given.settings(&parts, names.len(), None)?;
+        let settings = given.settings(&parts, given.start(None)?, names.len(), None)?;
         opened(parts.clone(), settings.clone(), Sight::Blind, &[])?;
         let of = |numbers: &Option<Vec<f64>>, user: usize| numbers.as_ref().and_then(|all| all.get(user).copied());
         let user = |(index, name): (usize, String)| {
@@ -289,7 +306,7 @@ impl<'py> Wanted<'py> {
             let (given, there) = (in_words(protection)?, in_words(ledger.protection())?);
             differences.extend(differing("protection", &given, &there));
         }
-        let (mut given, options) = Given::from_dict(&self.settings)?;
+        let (given, options) = Given::from_dict(&self.settings)?;
         let name = self.method.as_deref().unwrap_or(ledger.method().name());
         let is_same_name = name == ledger.method().name();
         let parts = match (&self.method, options.is_empty()) {
@@ -304,9 +321,11 @@ impl<'py> Wanted<'py> {
         if self.settings.is_empty() {
             return Ok(differences);
         }
-        let x0 = numpy::PyArray1::from_slice(self.settings.py(), &ledger.settings().start);
-        given.x0.get_or_insert(ArrayLike(x0.into_any()));
-        let settings = given.settings(&parts, users.len(), None)?;
+        let start = match given.x0 {
+            Some(_) => given.start(None)?,
+            None => ledger.settings().start.clone(),
+        };
+        let settings = given.settings(&parts, start, users.len(), None)?;
         let (given, there) = (in_words(&settings)?, in_words(ledger.settings())?);
         for keyword in self.settings.keys() {
             let keyword: String = keyword.extract()?;

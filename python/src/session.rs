@@ -138,10 +138,11 @@ impl Session {
         };
         let earlier = answer::paid_answers(earlier.as_deref())?;
         let seen = problem.as_ref().map(|problem| problem.get());
-        let users = given.users(seen.map(|problem| &*problem.inner))?;
+        let inside = seen.map(|problem| &*problem.inner as &(dyn sgq::Problem + Send));
+        let (start, users) = (given.start(inside)?, given.users(inside)?);
         let method = given.method(method, users)?;
         let parts = method::method_of_session(&method, options)?;
-        let settings = given.settings(&parts, users, seen)?;
+        let settings = given.settings(&parts, start, users, seen)?;
         let problem = problem.map(Bound::unbind);
         let inner = opened(parts.named(&*method), settings, sight(problem.as_ref()), &earlier)?;
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));

@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -44,11 +45,11 @@ def in_memory(**settings):
     return session
 
 
-def python(program, *arguments, **options):
+def python(program, *, before=(), **options):
     """Another program, with what is above."""
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_ledger import *\n"
-    program = [sys.executable, "-c", start + textwrap.dedent(program), *map(str, arguments)]
-    return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    program = start + textwrap.dedent(program)
+    return subprocess.Popen([*before, sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
 def ended(process, code=0):
@@ -107,13 +108,22 @@ def test_a_program_that_ends_in_any_way_loses_nothing(tmp_path, end):
     assert session.verify().sound and session.verify().replays
 
 
+def test_a_program_that_ends_leaves_one_file(tmp_path):
+    """Also where nobody closes it: the log goes into the file."""
+    path = tmp_path / "study.sgq"
+    ended(python(f"session = sgq.open({str(path)!r}, users=NAMES, **SETTINGS); answer_all(session, 3)"))
+    assert not path.with_name("study.sgq-wal").exists()
+    with sgq.open(path) as session:
+        assert session.queries == 3
+
+
 def test_kills_at_any_instant(tmp_path):
     """Answers are used once, and asked for at most once more than they were told: at a kill, one is out."""
     path, calls = tmp_path / "study.sgq", tmp_path / "calls.txt"
     program = f"""
         calls = open({str(calls)!r}, "a")
         print("ready", flush=True)
-        with sgq.open({str(path)!r}, "frugal", users=NAMES, budget=400, tol=None, **SETTINGS) as session:
+        with sgq.open({str(path)!r}, "frugal", users=NAMES, budget=300, tol=None, **SETTINGS) as session:
             for query in session:
                 print(query.ticket[1], file=calls, flush=True)
                 session.tell(query, clinic(query.name, query.point))
@@ -123,7 +133,7 @@ def test_kills_at_any_instant(tmp_path):
         process = python(program)
         process.stdout.readline()
         try:
-            process.communicate(timeout=0.02 + 0.3 * random.random())
+            process.communicate(timeout=0.05 + 0.5 * random.random())
             assert process.returncode == 0
             break
         except subprocess.TimeoutExpired:
@@ -131,13 +141,14 @@ def test_kills_at_any_instant(tmp_path):
             process.communicate()
             kills += 1
             assert kills < 100
-    whole = in_memory(budget=400, tol=None)
+    assert kills >= 2
+    whole = in_memory(budget=300, tol=None)
     with sgq.open(path, read_only=True) as session:
-        assert session.point.tobytes() == whole.point.tobytes() and session.queries == 400
+        assert session.point.tobytes() == whole.point.tobytes() and session.queries == 300
     asked = [int(line) for line in calls.read_text().split()]
-    assert set(asked) == set(range(400)) and len(asked) - 400 <= kills
+    assert set(asked) == set(range(300)) and len(asked) - 300 <= kills
     kinds = [event["kind"] for event in session.history()]
-    assert kinds.count("asked") == kinds.count("answered") == 400
+    assert kinds.count("asked") == kinds.count("answered") == 300
 
 
 def test_only_one_may_write_and_anybody_may_read(tmp_path):
@@ -164,7 +175,7 @@ def test_only_one_may_write_and_anybody_may_read(tmp_path):
     with sgq.open(path) as session:
         assert session.queries == 7
         # Another session of this program is another writer as well.
-        with pytest.raises(sgq.LedgerInUse, match=f"process {os.getpid()} "):
+        with pytest.raises(sgq.LedgerInUse, match=f"process {os.getpid()} .*this program itself"):
             sgq.open(path)
     sgq.open(path).close()
 
@@ -192,7 +203,7 @@ def test_the_same_call_starts_and_resumes_and_differences_are_named(tmp_path):
         ({"weights": 1.0}, "weights is not set, and a list of 6 is given"),
         ({"users": NAMES[:5]}, "it has 6 users, and 5 are given"),
         ({"users": [*NAMES[:5], "hil"]}, "user 5 is \"hill\", and \"hil\" is given"),
-        ({"users": 6}, "user 0 is \"north\", and \"user-0\""),
+        ({"users": 6}, "user 0 is \"north\", and \"user-0\" is given"),
         ({"method": "saga"}, "the method is frugal, and saga is given"),
         ({"protection": {"answers_each": 10}}, "protection answers_each is 9, and 10 is given"),
     ]:
@@ -270,7 +281,7 @@ def test_wrong_answers_are_refused_recorded_and_asked_for_again(tmp_path):
     with pytest.raises(ValueError, match="another answer|already"):
         session.tell(query, 2 * gradient)
     account = session.accounts()[query.user]
-    assert (account["user"], account["answers"], account["numbers"], account["refused"]) == (query.name, 1, 2, 7)
+    assert (account["user"], account["answers"], account["numbers"], account["refused"]) == (query.name, 1, 2, 6)
 
 
 def test_answers_out_of_line_are_refused_or_flagged(tmp_path):
@@ -497,23 +508,15 @@ def test_damage_is_found_and_named(tmp_path):
         sgq.open(path)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits of this kind are another matter there")
-def test_a_full_disk(tmp_path):
-    path = tmp_path / "study.sgq"
-    with sgq.open(path, "frugal", users=NAMES, x0=np.ones(2000), answers="gradient") as session:
-        pass
-    program = f"""
-        import resource
-        session = sgq.open({str(path)!r})
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, resource.RLIM_INFINITY))
+FULL = """
         told = 0
         try:
             for query in session:
                 session.tell(query, query.point)
                 told += 1
         except OSError as error:
-            assert isinstance(error, OSError) and "make room, and open the ledger again" in str(error), error
+            assert "open the ledger again" in str(error) and told > 5, error
+            number = error.errno
         else:
             raise AssertionError("it fits")
         try:
@@ -522,15 +525,49 @@ def test_a_full_disk(tmp_path):
             assert "open the ledger again" in str(error), error
         else:
             raise AssertionError("it goes on")
-        assert session.queries >= told
         session.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of this kind are another matter there")
+def test_files_that_may_not_grow(tmp_path):
+    path = tmp_path / "study.sgq"
+    with sgq.open(path, "frugal", users=NAMES, x0=np.ones(2000), answers="gradient"):
+        pass
+    program = f"""
+        import resource
+        session = sgq.open({str(path)!r})
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, resource.RLIM_INFINITY))
+        {FULL}
         print(told)
     """
     told = int(ended(python(program)))
     with sgq.open(path) as session:
-        assert told > 5 and session.queries in (told, told + 1)
+        assert session.queries == told
         query = session.ask()
         session.tell(query, query.point)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a small disk of our own takes Linux")
+def test_a_full_disk(tmp_path):
+    """On a file system of 1 MB, which only this test sees; then it becomes larger."""
+    mount = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o size=1m tmpfs {tmp_path} && exec \"$@\"", "sh"]
+    if subprocess.run([*mount, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    program = f"""
+        path = {str(tmp_path / "study.sgq")!r}
+        session = sgq.open(path, "frugal", users=NAMES, x0=np.ones(2000), answers="gradient")
+        {FULL}
+        assert number == errno.ENOSPC, number
+        subprocess.run(["mount", "-o", "remount,size=64m", {str(tmp_path)!r}], check=True)
+        with sgq.open(path) as session:
+            assert session.queries == told and len(session.pending()) <= 1
+            answer = session.ask()
+            session.tell(answer, answer.point)
+        assert session.verify().sound
+    """
+    ended(python(program, before=mount))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -721,6 +758,51 @@ def test_minimize_with_jobs_is_the_same_run(tmp_path):
         assert (plain.history[column] == result.history[column]).all(), column
 
 
+def test_minimize_with_processes(tmp_path):
+    path, users = tmp_path / "study.sgq", [Clinic(name, tmp_path / "calls.txt") for name in NAMES]
+    with ProcessPoolExecutor(2) as pool:
+        sgq.minimize(users, [5.0, -3.0], smoothness=10.0, ledger=path, jobs=pool, budget=9, tol=None)
+        # The processes of the pool, which are copies of this one, do not keep the file.
+        with sgq.open(path) as session:
+            session.extend(500, tol=1e-4)
+        result = sgq.minimize(users, ledger=path, jobs=pool)
+    assert result.success and result.session.verify().sound
+    assert len((tmp_path / "calls.txt").read_text().splitlines()) == result.queries
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
+@pytest.mark.parametrize("jobs", [None, 3])
+def test_ctrl_c_in_minimize(tmp_path, jobs):
+    def clinic(number, stops):
+        def gradient(x):
+            calls.append(number)
+            if stops and len(calls) == 7:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+                time.sleep(0.05)
+            return 2.0 * (x - number) + 0.1 * x**3
+
+        return gradient
+
+    path, calls = tmp_path / "study.sgq", []
+    settings = {"smoothness": 10.0, "jobs": jobs}
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            sgq.minimize([clinic(number, True) for number in range(5)], [5.0], ledger=path, **settings)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    paid = caught.value.session.queries
+    assert caught.value.session.closed and 0 < paid < 7
+    users = [clinic(number, False) for number in range(5)]
+    result, plain = sgq.minimize(users, ledger=path, **settings), sgq.minimize(users, [5.0], **settings)
+    assert result.success and len(result.history["user"]) == result.queries - paid
+    if jobs is None:
+        assert result.x.tobytes() == plain.x.tobytes() and result.queries == plain.queries
+    else:
+        # Answers that were there were taken, in another order than without Ctrl-C.
+        assert result.x[0] == pytest.approx(plain.x[0], abs=0.1)
+
+
 def test_failures_are_recorded(tmp_path):
     def broken(x):
         raise TimeoutError("no answer within 60 s")
@@ -739,7 +821,7 @@ def test_failures_are_recorded(tmp_path):
         sgq.minimize(private, [5.0], budget=4)
 
 
-def test_what_the_command_line_reads(tmp_path):
+def test_other_programs_can_read_it(tmp_path):
     """The file is SQLite's, for any program that knows it."""
     path = tmp_path / "study.sgq"
     with sgq.open(path, "frugal", users=NAMES, budget=6, **SETTINGS) as session:
@@ -749,4 +831,3 @@ def test_what_the_command_line_reads(tmp_path):
     [(point,)] = connection.execute("SELECT point FROM questions ORDER BY ticket LIMIT 1")
     assert np.frombuffer(point).tolist() == [5.0, -3.0]
     connection.close()
-    assert errno.ENOSPC == 28
