@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release -p sgq-ledger --example kills [KILLS] [QUERIES]
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // its parts are those of a test
+
 #[path = "../tests/it/clinics.rs"]
 #[allow(dead_code)]
 mod clinics;

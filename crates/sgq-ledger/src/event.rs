@@ -120,7 +120,7 @@ pub struct Event {
     pub cost: Option<f64>,
     /// How many numbers came with it.
     pub numbers: Option<u64>,
-    /// The SHA-256 of this event, with all that belongs to it, and the seal before it.
+    /// The BLAKE3 hash of this event, with all that belongs to it, and the seal before it.
     #[serde(skip)]
     pub seal: Vec<u8>,
 }

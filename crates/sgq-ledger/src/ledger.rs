@@ -43,7 +43,7 @@ pub struct Ledger {
     before: Spent,
     by_name: BTreeMap<String, usize>,
     accounts: Vec<Account>,
-    /// The length of each user's longest answer.
+    /// The length of each user's longest answer, times its weight where it has stated one.
     longest: Vec<f64>,
     /// When each question that is out was asked.
     asked_at: BTreeMap<u64, i64>,

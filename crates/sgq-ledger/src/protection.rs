@@ -117,7 +117,10 @@ impl Protection {
     /// Why an answer is out of line with those of others.
     pub(crate) fn is_too_long(&self, length: f64, longest_of_others: f64) -> Option<String> {
         (longest_of_others > 0.0 && length > self.length_factor * longest_of_others).then(|| {
-            format!("its gradient has the length {length:.3e}, and the longest of all others {longest_of_others:.3e}")
+            format!(
+                "its gradient has the length {length:.3e}, with the weight that it states, and the longest of all others has \
+                 {longest_of_others:.3e}"
+            )
         })
     }
 }

@@ -252,10 +252,10 @@ pub(crate) fn waits(connection: &Connection) -> Result<bool, LedgerError> {
     Ok(false)
 }
 
-/// What each user has disclosed, and the length of its longest answer.
+/// What each user has disclosed, and the pull of its strongest answer.
 pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Account>, Vec<f64>), LedgerError> {
     let (mut accounts, mut longest) = (vec![Account::default(); users], vec![0.0; users]);
-    let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length FROM answers a JOIN events e ON e.seq = a.seq ORDER BY a.seq";
+    let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length * COALESCE(a.weight, 1) FROM answers a JOIN events e ON e.seq = a.seq ORDER BY a.seq";
     let mut query = connection.prepare(sql)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {

@@ -29,7 +29,7 @@ pub(crate) struct Facts {
     pub settings: String,
     pub protection: String,
     pub users: Vec<User>,
-    /// The SHA-256 of all this: what the first event is sealed with.
+    /// The BLAKE3 hash of all this: what the first event is sealed with.
     pub seal: String,
 }
 

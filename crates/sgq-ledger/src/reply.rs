@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sgq::{Answer, answer::packed};
 
-use crate::Privacy;
+use crate::{Privacy, record::length};
 
 /// A user's answer: its gradient, and whatever else it has to say.
 ///
@@ -101,14 +101,21 @@ impl Reply {
 
     /// What no session should be told, in words.
     pub(crate) fn is_too_large(&self) -> Option<String> {
-        let parts = [("gradient", Some(&self.gradient)), ("Hessian", self.hessian.as_ref())];
-        let large =
-            |numbers: &Vec<f64>| numbers.iter().copied().find(|value| value.is_finite() && value.abs() > LARGEST);
-        parts.into_iter().find_map(|(what, numbers)| {
-            numbers
-                .and_then(large)
-                .map(|value| format!("the {what} holds {value:e}: numbers may be as large as {LARGEST:e}"))
-        })
+        let large = |number: f64| number.is_finite() && number.abs() > LARGEST;
+        let one = |what, number: Option<f64>| number.filter(|number| large(*number)).map(|number| (what, number));
+        let many = |what, numbers: &[f64]| one(what, numbers.iter().copied().find(|number| large(*number)));
+        let found = many("gradient", &self.gradient)
+            .or_else(|| many("Hessian", self.hessian.as_deref()?))
+            .or_else(|| many("variance", self.variance.as_deref()?))
+            .or_else(|| one("loss", self.loss))
+            .or_else(|| one("weight", self.weight))
+            .or_else(|| one("cost", self.cost));
+        found.map(|(what, value)| format!("the {what} holds {value:e}: numbers may be as large as {LARGEST:e}"))
+    }
+
+    /// How much it can move the point: the length of its gradient, times what its user counts.
+    pub(crate) fn pull(&self) -> f64 {
+        length(&self.gradient) * self.weight.unwrap_or(1.0)
     }
 }
 

@@ -5,9 +5,9 @@
 //! | `ledger` | a fact about the session: its method, settings, protection, and the seal of what stands before the first event |
 //! | `copies` | the same facts once more, and the users: without them no answer is of use |
 //! | `users` | a user: name, cost, weight, `L_i` |
-//! | `events` | whatever happened, in order; see [`Kind`](crate::Kind). `seal` is the SHA-256 of this event and the seal before it |
-//! | `questions` | a question: ticket, user, why, and the point. `checksum` is the SHA-256 of the row |
-//! | `answers` | an answer as it came, by the number of its event. `checksum` is the SHA-256 of the row |
+//! | `events` | whatever happened, in order; see [`Kind`](crate::Kind). `seal` is the BLAKE3 hash of this event and the seal before it |
+//! | `questions` | a question: ticket, user, why, and the point. `checksum` is the BLAKE3 hash of the row |
+//! | `answers` | an answer as it came, by the number of its event. `checksum` is the BLAKE3 hash of the row |
 //! | `snapshots` | the state of the session after an event: it only makes opening quick |
 //!
 //! Vectors are blobs of f64, little endian. Times are milliseconds since 1970, UTC.

@@ -1,11 +1,10 @@
 //! What makes a change of the record visible: every event is sealed together with all before it.
 
 use sgq::{Detail, Why};
-use sha2::{Digest as _, Sha256};
 
 use crate::{Event, Reply};
 
-/// A SHA-256.
+/// A BLAKE3 hash.
 pub(crate) type Hash = [u8; 32];
 
 /// What belongs to an event beside its own row.
@@ -16,10 +15,10 @@ pub(crate) enum Details<'a> {
     Answer(&'a Reply),
 }
 
-/// The SHA-256 of an event, the checksum of what belongs to it, and the seal before it. Every part is preceded by its length, so
+/// The BLAKE3 hash of an event, the checksum of what belongs to it, and the seal before it. Every part is preceded by its length, so
 /// that nothing can move from one part to the next.
 pub(crate) fn seal(before: &[u8], event: &Event, checksum: Option<&Hash>) -> Vec<u8> {
-    let mut hash = Sealer(Sha256::new());
+    let mut hash = Sealer(blake3::Hasher::new());
     hash.bytes(before);
     hash.bytes(&event.seq.to_le_bytes());
     hash.bytes(&event.at.to_le_bytes());
@@ -30,13 +29,13 @@ pub(crate) fn seal(before: &[u8], event: &Event, checksum: Option<&Hash>) -> Vec
     hash.optional(event.cost.map(f64::to_le_bytes));
     hash.optional(event.numbers.map(u64::to_le_bytes));
     hash.optional(checksum);
-    hash.0.finalize().to_vec()
+    hash.0.finalize().as_bytes().to_vec()
 }
 
-/// The SHA-256 of a row of questions or of answers, which says by itself that it is what was written: whatever else is lost, an
+/// The BLAKE3 hash of a row of questions or of answers, which says by itself that it is what was written: whatever else is lost, an
 /// answer and its question can be used.
 pub(crate) fn checksum(seq: i64, ticket: u64, user: usize, details: Details<'_>) -> Option<Hash> {
-    let mut hash = Sealer(Sha256::new());
+    let mut hash = Sealer(blake3::Hasher::new());
     for number in [seq as u64, ticket, user as u64] {
         hash.bytes(&number.to_le_bytes());
     }
@@ -68,16 +67,16 @@ pub(crate) fn checksum(seq: i64, ticket: u64, user: usize, details: Details<'_>)
 
 /// The seal of what stands before the first event.
 pub(crate) fn seal_of_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Vec<u8> {
-    let mut hash = Sealer(Sha256::new());
+    let mut hash = Sealer(blake3::Hasher::new());
     texts.into_iter().for_each(|text| hash.bytes(text.as_bytes()));
-    hash.0.finalize().to_vec()
+    hash.0.finalize().as_bytes().to_vec()
 }
 
-struct Sealer(Sha256);
+struct Sealer(blake3::Hasher);
 
 impl Sealer {
     fn bytes(&mut self, bytes: &[u8]) {
-        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
     }
 
@@ -85,16 +84,19 @@ impl Sealer {
     fn optional(&mut self, bytes: Option<impl AsRef<[u8]>>) {
         match bytes {
             Some(bytes) => {
-                self.0.update([1]);
+                self.0.update(&[1]);
                 self.bytes(bytes.as_ref());
             }
-            None => self.0.update([0]),
+            None => {
+                self.0.update(&[0]);
+            }
         }
     }
 
     fn numbers(&mut self, numbers: &[f64]) {
-        self.0.update((8 * numbers.len() as u64).to_le_bytes());
-        let mut buffer = [0; 4096];
+        self.0.update(&(8 * numbers.len() as u64).to_le_bytes());
+        // As many bytes as processors take at once.
+        let mut buffer = [0; 32 << 10];
         for piece in numbers.chunks(buffer.len() / 8) {
             for (place, number) in buffer.as_chunks_mut::<8>().0.iter_mut().zip(piece) {
                 *place = number.to_le_bytes();

@@ -92,6 +92,7 @@ impl Ledger {
 
     /// Writes a line for whoever reads the record; nothing else changes.
     pub fn note(&mut self, user: Option<usize>, words: &str) -> Result<(), LedgerError> {
+        let user = user.filter(|user| *user < self.users().len());
         self.record(Event { user, words: Some(words.to_owned()), ..Event::now(Kind::Noted) })
     }
 }

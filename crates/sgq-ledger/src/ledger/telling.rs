@@ -5,11 +5,7 @@ use std::sync::Arc;
 use sgq::{Fate, PaidAnswer};
 
 use super::Ledger;
-use crate::{
-    Event, Kind, LedgerError, Policy, Rejected, Reply,
-    record::{self, length},
-    seal::Details,
-};
+use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details};
 
 /// What is kept of an answer that was refused.
 const KEPT_OF_REFUSED: usize = 300;
@@ -72,8 +68,9 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let end = came.char_indices().nth(KEPT_OF_REFUSED).map_or(came.len(), |(end, _)| end);
         let words = Some(format!("{why} | {}", &came[..end]));
-        // Tickets that somebody made up may be larger than any that a row can hold.
+        // What somebody made up may be larger than any number that a row can hold.
         let ticket = ticket.filter(|ticket| i64::try_from(*ticket).is_ok());
+        let user = user.filter(|user| *user < self.users().len());
         self.record(Event { ticket, user, words, ..Event::now(Kind::Refused) })
     }
 
@@ -135,7 +132,7 @@ impl Ledger {
         let others = self.longest.iter().enumerate().filter(|(other, _)| *other != user).map(|(_, length)| *length);
         let longest = others.fold(0.0, f64::max);
         if protection.length != Policy::Ignore
-            && let Some(why) = protection.is_too_long(length(&reply.gradient), longest)
+            && let Some(why) = protection.is_too_long(reply.pull(), longest)
         {
             return Ok(Some((protection.length, why)));
         }
@@ -190,7 +187,7 @@ impl Ledger {
             self.session.away(user)?;
         }
         self.accounts[user] = account;
-        self.longest[user] = self.longest[user].max(length(&reply.gradient));
+        self.longest[user] = self.longest[user].max(reply.pull());
         self.asked_at.remove(&ticket);
         self.snapshot_if_due()?;
         Ok(match (odd, fate) {

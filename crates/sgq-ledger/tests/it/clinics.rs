@@ -47,8 +47,11 @@ pub fn file(folder: &tempfile::TempDir, name: &str) -> PathBuf {
     folder.path().join(name)
 }
 
+/// A kind, a ticket, a user, and words.
+pub type Happened = (String, Option<u64>, Option<usize>, Option<String>);
+
 /// What happened, without when.
-pub fn events(path: &Path) -> Vec<(String, Option<u64>, Option<usize>, Option<String>)> {
+pub fn events(path: &Path) -> Vec<Happened> {
     let mut events = Vec::new();
     let reader = sgq_ledger::Reader::open(path).unwrap();
     reader

@@ -130,7 +130,7 @@ fn wrong_answers_leave_a_row_and_nothing_else() {
         assert!(matches!(error, LedgerError::Rejected(Rejected::UnknownTicket { .. })), "{error}");
     }
     assert_eq!(ledger.session().snapshot().unwrap(), before);
-    assert_eq!(ledger.pending(), [question.clone()]);
+    assert_eq!(ledger.pending(), std::slice::from_ref(&question));
     assert_eq!(ledger.tell(question.ticket, &answer(&question)).unwrap(), Told::Taken);
     assert_eq!(ledger.tell(question.ticket, &answer(&question)).unwrap(), Told::Known);
     assert!(ledger.tell(question.ticket, &Reply::new(vec![0.0; DIM])).is_err());

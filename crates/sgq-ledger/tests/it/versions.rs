@@ -73,7 +73,9 @@ fn every_layout_opens() {
         let path = file(&folder, "study.sgq");
         fs::copy(fixture(format), &path).unwrap();
         let mut ledger = Ledger::open(&path).unwrap();
-        assert_eq!((ledger.queries(), ledger.pending().len()), (19, 2));
+        // A program that would have asked otherwise goes on from the answers.
+        let out = if ledger.made_anew().is_none() { 2 } else { 0 };
+        assert_eq!((ledger.queries(), ledger.pending().len()), (19, out));
         assert_eq!(ledger.users()[3].cost, Some(4.0));
         assert_eq!(ledger.protection().answers_each, Some(50));
         run(&mut ledger);
@@ -186,7 +188,7 @@ fn a_program_that_asks_otherwise_goes_on() {
 /// As if another version had asked the tenth question of the next user: a sound record that this one would not have made. It is made
 /// of the events of the ledger itself, by the same rules that the documentation of the file has.
 fn reseal_with_another_question(path: &Path) {
-    use sha2::{Digest as _, Sha256};
+    use blake3::Hasher;
     let connection = Connection::open(path).unwrap();
     connection.execute_batch("DELETE FROM snapshots").unwrap();
     let sql = "SELECT ticket FROM questions ORDER BY ticket LIMIT 1 OFFSET 10";
@@ -195,16 +197,16 @@ fn reseal_with_another_question(path: &Path) {
         let sql = format!("UPDATE {table} SET user = (user + 1) % {USERS} WHERE ticket = ?");
         connection.execute(&sql, [ticket]).unwrap();
     }
-    let part = |hash: &mut Sha256, bytes: &[u8]| {
-        hash.update((bytes.len() as u64).to_le_bytes());
+    let part = |hash: &mut Hasher, bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    let optional = |hash: &mut Sha256, bytes: Option<Vec<u8>>| match bytes {
+    let optional = |hash: &mut Hasher, bytes: Option<Vec<u8>>| match bytes {
         Some(bytes) => {
-            hash.update([1]);
+            hash.update(&[1]);
             part(hash, &bytes);
         }
-        None => hash.update([0]),
+        None => drop(hash.update(&[0])),
     };
     type Texts = (i64, i64, String, Option<i64>, Option<i64>, Option<String>, Option<f64>, Option<i64>);
     let mut query = connection
@@ -221,7 +223,7 @@ fn reseal_with_another_question(path: &Path) {
     for (seq, at, kind, ticket, user, words, cost, numbers) in events {
         let mut sum = None;
         if let "asked" | "answered" | "late" = kind.as_str() {
-            let mut hash = Sha256::new();
+            let mut hash = Hasher::new();
             [seq, ticket.unwrap(), user.unwrap()].iter().for_each(|it| part(&mut hash, &it.to_le_bytes()));
             let table = if kind == "asked" {
                 let sql = "SELECT why, wants, point FROM questions WHERE seq = ?";
@@ -238,11 +240,11 @@ fn reseal_with_another_question(path: &Path) {
                 (0..3).for_each(|_| part(&mut hash, &[]));
                 "answers"
             };
-            let own = hash.finalize().to_vec();
+            let own = hash.finalize().as_bytes().to_vec();
             connection.execute(&format!("UPDATE {table} SET checksum = ? WHERE seq = ?"), (&own, seq)).unwrap();
             sum = Some(own);
         }
-        let mut hash = Sha256::new();
+        let mut hash = Hasher::new();
         part(&mut hash, &seal);
         part(&mut hash, &seq.to_le_bytes());
         part(&mut hash, &at.to_le_bytes());
@@ -253,7 +255,7 @@ fn reseal_with_another_question(path: &Path) {
         optional(&mut hash, cost.map(|it| it.to_le_bytes().to_vec()));
         optional(&mut hash, numbers.map(|it| it.to_le_bytes().to_vec()));
         optional(&mut hash, sum);
-        seal = hash.finalize().to_vec();
+        seal = hash.finalize().as_bytes().to_vec();
         connection.execute("UPDATE events SET seal = ? WHERE seq = ?", (&seal, seq)).unwrap();
     }
 }
