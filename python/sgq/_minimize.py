@@ -156,8 +156,8 @@ def minimize(
     `ledger="study.sgq"` keeps the run in a file that survives anything: the same call, made again after a crash, goes on where it was,
     and asks nobody again whose answer was told. Settings that are given must then be those that the file was made with, and what they
     are by default comes from the file, `open` included; `users` alone will do. Users with an attribute `name` are called that. The
-    file is closed at the end, and `sgq.open("study.sgq")` goes on with it. `history` has the queries of this call, and that of the
-    session all of them.
+    file is closed at the end, and `sgq.open("study.sgq")` goes on with it. `result.history` has the queries of this call, and
+    `result.session.history()` everything.
 
     >>> import sgq
     >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]

@@ -78,3 +78,16 @@ class Account(TypedDict):
     flagged: int
     away: bool
     left: bool
+
+
+class Recovered(TypedDict):
+    """What was saved of a damaged file: answers, and events, these included.
+
+    lost: events that are lost, as far as is known. lost_answers: tickets of questions whose answers came and are lost. Told again,
+    they are taken.
+    """
+
+    answers: int
+    events: int
+    lost: int
+    lost_answers: list[int]

@@ -68,7 +68,10 @@ pub fn drive(error: DriveError) -> PyErr {
 const NO_SPACE: i32 = 28;
 
 pub fn ledger(error: LedgerError) -> PyErr {
-    let words = error.to_string();
+    let mut words = error.to_string();
+    if words.contains("sgq session recover") {
+        words += "; from Python: sgq.recover(damaged, new)";
+    }
     match error {
         // A missing file is a FileNotFoundError, and so on.
         LedgerError::File { error, .. } => io::Error::new(error.kind(), words).into(),

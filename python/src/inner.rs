@@ -219,6 +219,10 @@ impl View {
         Ok(Self { session, pending, paid_before, is_closed: false })
     }
 
+    pub fn session(&self) -> &Opened<'static> {
+        &self.session
+    }
+
     fn refusal(&self) -> PyErr {
         errors::not_open(if self.is_closed { "was closed" } else { "was opened to be read" })
     }

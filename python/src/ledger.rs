@@ -188,12 +188,16 @@ pub fn open<'py>(
         }
     };
     let made_anew = ledger.made_anew().map(str::to_owned);
+    let billed_before = record::billed_before(&path, ledger.queries(), ledger.session()).map_err(errors::ledger)?;
+    // Whoever asks for the history may be in another folder by then.
+    let path = std::path::absolute(&path)?;
     let session = Session {
         problem: None,
         method: ledger.session().name().to_owned(),
         options: Vec::new(),
         number: ledger.number(),
         names: names(ledger.users()),
+        billed_before,
         waiting: ledger.pending().iter().map(|question| Ticket(question.ticket)).collect(),
         inner: Inner::of(ledger),
     };
@@ -201,19 +205,22 @@ pub fn open<'py>(
 }
 
 fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
+    let path = std::path::absolute(path)?;
     let read = || {
         let reader = Reader::open(&path)?;
         let status = reader.status()?;
         let view = View::read(&reader, &status)?;
-        Ok((reader, status, view))
+        let billed = record::billed_before(&path, status.queries, view.session())?;
+        Ok((reader, status, view, billed))
     };
-    let (reader, status, view) = py.detach(read).map_err(errors::ledger)?;
+    let (reader, status, view, billed_before) = py.detach(read).map_err(errors::ledger)?;
     let session = Session {
         problem: None,
         method: status.method,
         options: Vec::new(),
         number: reader.number(),
         names: names(reader.users()),
+        billed_before,
         waiting: VecDeque::new(),
         inner: Inner::View(Box::new(view)),
     };

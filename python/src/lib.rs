@@ -28,7 +28,7 @@ mod _sgq {
         method::methods,
         problem::{Problem, quadratics, regression, table},
         query::Query,
-        record::Verdict,
+        record::{Verdict, recover},
         remaining::Remaining,
         session::Session,
     };

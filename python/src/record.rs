@@ -1,18 +1,18 @@
 //! What a file has recorded, as Python sees it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use numpy::PyArray1;
 use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use sgq::Why;
-use sgq_ledger::{LedgerError, Reader, Reply};
+use sgq::{Session as Opened, Why};
+use sgq_ledger::{LedgerError, Reader, Reply, salvage};
 
 use crate::{
     errors,
-    types::{Account, Event, Paid},
+    types::{Account, Event, Paid, Recovered},
 };
 
 /// Whether a record is what it claims to be.
@@ -122,6 +122,35 @@ fn said(py: Python<'_>, reply: Reply) -> PyResult<Bound<'_, PyDict>> {
         }
     }
     Ok(said)
+}
+
+/// What each user was billed for before the session was made anew; empty where it never was.
+pub fn billed_before(path: &Path, queries: u64, session: &Opened<'_>) -> Result<Vec<u64>, LedgerError> {
+    if queries == session.queries() {
+        return Ok(Vec::new());
+    }
+    let since = session.meter().billed_per_user();
+    let mut billed = vec![0; since.len()];
+    Reader::open(path)?.history(|event| {
+        if let (Some(_), Some(of)) = (event.cost, event.user.and_then(|user| billed.get_mut(user))) {
+            *of += 1;
+        }
+        Ok(())
+    })?;
+    Ok(billed.iter().zip(since).map(|(all, since): (&u64, _)| all.saturating_sub(*since)).collect())
+}
+
+/// Saves what is intact of a damaged file into a new one, and changes nothing of the damaged one. The new one is opened with
+/// `sgq.open`, and goes on from the answers that were saved.
+#[pyfunction]
+pub fn recover<'py>(py: Python<'py>, damaged: PathBuf, new: PathBuf) -> PyResult<Recovered<'py>> {
+    let saved = py.detach(|| salvage(&damaged, &new)).map_err(errors::ledger)?;
+    let row = PyDict::new(py);
+    row.set_item("answers", saved.answers)?;
+    row.set_item("events", saved.events)?;
+    row.set_item("lost", saved.lost)?;
+    row.set_item("lost_answers", saved.lost_answers)?;
+    Ok(Recovered(row))
 }
 
 pub fn accounts<'py>(py: Python<'py>, path: &Path) -> PyResult<Vec<Account<'py>>> {

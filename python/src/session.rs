@@ -74,6 +74,8 @@ pub struct Session {
     pub number: u64,
     /// The users' names, where they have any.
     pub names: Vec<String>,
+    /// What each user was billed for before the session was made anew from its answers; empty where it never was.
+    pub billed_before: Vec<u64>,
     /// Questions that were out when a file was opened, and that nobody in this program has seen yet.
     pub waiting: VecDeque<Ticket>,
 }
@@ -149,7 +151,8 @@ impl Session {
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
         let (inner, options) = (Inner::Plain(Box::new(inner)), options.collect::<PyResult<_>>()?);
-        Ok(Self { inner, problem, method, options, number, names: Vec::new(), waiting: VecDeque::new() })
+        let (names, billed_before, waiting) = (Vec::new(), Vec::new(), VecDeque::new());
+        Ok(Self { inner, problem, method, options, number, names, billed_before, waiting })
     }
 
     /// Whom to ask next, and where; None once the run has stopped, and while as many questions are out as may be. Where one may
@@ -351,7 +354,9 @@ impl Session {
     /// Queries paid for so far, user by user.
     #[getter]
     fn queries_per_user<'py>(&mut self, py: Python<'py>) -> Counts<'py> {
-        Counts(PyArray1::from_slice(py, self.inner.session().meter().billed_per_user()))
+        let before = self.billed_before.iter().chain(std::iter::repeat(&0));
+        let billed = self.inner.session().meter().billed_per_user().iter().zip(before);
+        Counts(PyArray1::from_vec(py, billed.map(|(since, before)| since + before).collect()))
     }
 
     /// What all queries so far have cost.

@@ -129,6 +129,7 @@ impl Session {
             options: options.collect::<PyResult<_>>()?,
             number: part("number")?.extract()?,
             names: Vec::new(),
+            billed_before: Vec::new(),
             waiting: VecDeque::new(),
         })
     }

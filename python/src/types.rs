@@ -131,6 +131,11 @@ typed! {
 }
 
 typed! {
+    /// What was saved of a damaged file.
+    Recovered(PyDict): named!("sgq._record", "Recovered")
+}
+
+typed! {
     /// What a user said, and where.
     Paid(PyTuple): of!(
         named!("builtins", "tuple"),

@@ -488,24 +488,49 @@ def test_files_that_are_no_ledgers(tmp_path):
         sgq.open(tmp_path)
 
 
-def test_damage_is_found_and_named(tmp_path):
-    path = tmp_path / "study.sgq"
+def test_damage_is_found_named_and_recovered_from(tmp_path):
+    path, new = tmp_path / "study.sgq", tmp_path / "new.sgq"
     with sgq.open(path, "frugal", users=NAMES, budget=20, **SETTINGS) as session:
         answer_all(session)
-    assert session.verify().sound and session.verify().findings == []
     verdict = session.verify()
-    assert (verdict.events, verdict.answers, verdict.replays) == (len(session.history()), 20, True)
+    assert (verdict.sound, verdict.events, verdict.answers, verdict.replays) == (True, len(session.history()), 20, True)
     assert repr(verdict) == f"Verdict(sound=True, events={verdict.events}, answers=20, replays=True, findings=[])"
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE events SET cost = 0.0 WHERE kind = 'answered' AND seq = 8")
     connection.close()
     verdict = session.verify()
     assert not verdict.sound and "8" in verdict.findings[0]
-    with pytest.raises(sgq.LedgerDamaged, match="damaged: .*event 8"):
+    with pytest.raises(sgq.LedgerDamaged, match=r"damaged: .*event 8.*sgq.recover\(damaged, new\)"):
         sgq.open(path)
+    before = path.read_bytes()
+    saved = sgq.recover(path, new)
+    assert saved["answers"] == 20 and saved["lost_answers"] == [] and path.read_bytes() == before
+    for read_only in (False, True):
+        with sgq.open(new, read_only=read_only) as again:
+            # What was paid before is not forgotten, and not asked again.
+            assert again.queries == again.queries_per_user.sum() == 20 and again.stop_reason == "budget"
+            assert again.queries_per_user.tolist() == session.queries_per_user.tolist() and again.earlier == 20
+            assert again.cost == pytest.approx(20.0) and again.numbers == 40
+            np.testing.assert_allclose(again.point, session.point, atol=0.2)
+    with sgq.open(new) as again:
+        again.extend(5)
+        answer_all(again)
+        assert again.queries == again.queries_per_user.sum() == 25
+    with pytest.raises(FileExistsError):
+        sgq.recover(path, new)
     path.write_bytes(path.read_bytes()[:9000])
     with pytest.raises(sgq.LedgerDamaged):
         sgq.open(path)
+
+
+def test_a_file_is_found_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with sgq.open("study.sgq", "frugal", users=NAMES, **SETTINGS) as session:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        answer_all(session, 3)
+        assert len(session.history()) == 7 and session.path == tmp_path / "study.sgq"
+    assert session.verify().sound and list(Path().iterdir()) == []
 
 
 FULL = """
