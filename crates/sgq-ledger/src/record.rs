@@ -8,7 +8,7 @@ use crate::{
     Event, Kind, LedgerError, Plan, Privacy, Protection, Reply, User,
     event::{from_bytes, to_bytes},
     plan::{NamedMethod, settings_from},
-    seal::{Details, Hash, checksum, seal, seal_of_texts},
+    seal::{Details, Hash, checksum, seal, seal_of_facts},
 };
 
 /// What stands before the first event.
@@ -46,21 +46,20 @@ impl Facts {
             users: plan.users.clone(),
             seal: String::new(),
         };
-        facts.sealed()
+        Ok(facts.sealed())
     }
 
-    pub fn sealed(mut self) -> Result<Self, LedgerError> {
-        self.seal = hex(&self.own_seal()?);
-        Ok(self)
+    pub fn sealed(mut self) -> Self {
+        self.seal = hex(&self.own_seal());
+        self
     }
 
-    fn own_seal(&self) -> Result<Vec<u8>, LedgerError> {
-        let users = serde_json::to_string(&self.users)?;
-        Ok(seal_of_texts([&self.created, &self.method, &self.settings, &self.protection, &users].map(String::as_str)))
+    fn own_seal(&self) -> Vec<u8> {
+        seal_of_facts([&self.created, &self.method, &self.settings, &self.protection], &self.users)
     }
 
     pub fn are_intact(&self) -> bool {
-        self.own_seal().is_ok_and(|seal| hex(&seal) == self.seal)
+        hex(&self.own_seal()) == self.seal
     }
 
     /// Writes them twice.
@@ -108,7 +107,7 @@ impl Header {
     }
 
     pub fn of(facts: Facts) -> Result<Self, LedgerError> {
-        let seal = facts.own_seal()?;
+        let seal = facts.own_seal();
         if hex(&seal) != facts.seal {
             return Err(LedgerError::damaged("its settings or users are not those that it was made with"));
         }
@@ -257,7 +256,14 @@ fn body_of(connection: &Connection, event: &Event) -> Result<(Body, Option<Hash>
         return Err(lacking("user"));
     };
     let checksum = checksum(event.seq, ticket, user, body.details());
-    Ok((body, checksum))
+    let (sql, key) = match event.kind {
+        Kind::Asked => ("SELECT checksum FROM questions WHERE ticket = ?", ticket as i64),
+        _ => ("SELECT checksum FROM answers WHERE seq = ?", event.seq),
+    };
+    match connection.prepare_cached(sql)?.query_row([key], |row| row.get::<_, Hash>(0)).optional()? {
+        written if written == checksum => Ok((body, checksum)),
+        _ => Err(LedgerError::damaged(format!("what belongs to event {} is not what was written", event.seq))),
+    }
 }
 
 /// A question as the file has it.
@@ -306,8 +312,12 @@ pub(crate) fn answer(connection: &Connection, seq: i64) -> Result<Option<Reply>,
         bytes.map(|bytes| from_bytes(&bytes).ok_or_else(wrong)).transpose()
     };
     let privacy: (Option<f64>, Option<f64>) = (row.get("sensitivity")?, row.get("noise")?);
+    let gradient = many("gradient")?.ok_or_else(wrong)?;
+    if row.get::<_, f64>("length")?.to_bits() != length(&gradient).to_bits() {
+        return Err(wrong());
+    }
     Ok(Some(Reply {
-        gradient: many("gradient")?.ok_or_else(wrong)?,
+        gradient,
         loss: row.get("loss")?,
         hessian: many("hessian")?,
         variance: many("variance")?,

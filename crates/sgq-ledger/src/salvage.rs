@@ -56,7 +56,7 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
     let header = Header::of(facts.clone())?;
     let mark = lock.as_ref().and_then(Lock::mark).filter(|mark| mark.ledger == hex(&header.seal));
     let created = format!("{}, from what was intact of one of {}", event::time(event::now()), facts.created);
-    let renewed = Facts { created, ..facts }.sealed()?;
+    let renewed = Facts { created, ..facts }.sealed();
     let mut saved = Salvaged::default();
     let _lock = Lock::take(new)?;
     schema::create(new, |connection| {

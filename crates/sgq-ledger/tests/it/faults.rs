@@ -307,15 +307,7 @@ fn a_full_disk() {
     };
     let path = disk.path().join("study.sgq");
     let mut ledger = Ledger::create(&path, &plan).unwrap();
-    let mut told = 0;
-    let error = loop {
-        let asked = ledger.ask_many(usize::MAX);
-        let next = ledger.pending().into_iter().next();
-        match asked.map(|_| next.unwrap()).and_then(|question| ledger.tell(question.ticket, &answer(&question))) {
-            Ok(_) => told += 1,
-            Err(error) => break error,
-        }
-    };
+    let (told, error) = run_until_an_error(&mut ledger);
     assert!(told > 10, "{told}");
     let words = error.to_string();
     assert!(words.contains("the disk is full") && words.contains("make room"), "{words}");
@@ -344,6 +336,60 @@ fn a_full_disk() {
     let error = Ledger::create(&path, &plan).unwrap_err();
     assert!(error.to_string().contains("make room"), "{error}");
     assert!(!path.exists());
+}
+
+fn run_until_an_error(ledger: &mut Ledger) -> (u64, LedgerError) {
+    for told in 0.. {
+        let asked = ledger.ask_many(usize::MAX);
+        let next = ledger.pending().into_iter().next();
+        let told_one = asked.and_then(|_| {
+            let question = next.expect("there is no end yet");
+            ledger.tell(question.ticket, &answer(&question))
+        });
+        if let Err(error) = told_one {
+            return (told, error);
+        }
+    }
+    unreachable!("a run without end")
+}
+
+const LIMITED: &str = "SGQ_LEDGER_OF_LIMITED_CHILD";
+
+/// Not a test: the process of the test below.
+#[test]
+#[ignore = "it is run by the test that limits it"]
+fn limited_child() {
+    if let Some(path) = std::env::var_os(LIMITED) {
+        let path = Path::new(&path);
+        let (told, error) = run_until_an_error(&mut Ledger::create(path, &plan(method::frugal(), 3, 400)).unwrap());
+        fs::write(path.with_extension("told"), format!("{told} {error}")).unwrap();
+    }
+}
+
+/// A quota: files may not be larger.
+#[test]
+#[cfg(unix)]
+fn a_quota() {
+    let folder = quick_folder();
+    let path = file(&folder, "study.sgq");
+    let limited = "trap '' XFSZ; ulimit -f 700; exec \"$@\"";
+    let status = std::process::Command::new("sh")
+        .args(["-c", limited, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "faults::limited_child", "--ignored", "--quiet"])
+        .env(LIMITED, &path)
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let words = fs::read_to_string(path.with_extension("told")).unwrap();
+    let (told, error) = words.split_once(' ').unwrap();
+    let told: u64 = told.parse().unwrap();
+    assert!(told > 5 && error.contains("nothing that was answered before is lost"), "{words}");
+    let mut ledger = Ledger::open(&path).unwrap();
+    assert_eq!(ledger.queries(), told);
+    run(&mut ledger);
+    assert_eq!(ledger.queries(), 400);
 }
 
 /// A small file system of its own, where that is allowed.
