@@ -8,12 +8,12 @@ from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
 from pathlib import Path
-from sgq._record import Account, Event, Protection
+from sgq._record import Account, Event, Protection, Recovered
 from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Ledger", "Problem", "Query", "Remaining", "Session", "Verdict", "methods", "open", "quadratics", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Ledger", "Problem", "Query", "Remaining", "Session", "Verdict", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
 
@@ -555,6 +555,12 @@ def open(path: str | PathLike[str], method: str | None = None, *, users: Support
 def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], center: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], dense: bool) -> Problem:
     """
     `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
+    """
+
+def recover(damaged: str | PathLike[str], new: str | PathLike[str]) -> Recovered:
+    """
+    Saves what is intact of a damaged file into a new one, and changes nothing of the damaged one. The new one is opened with
+    `sgq.open`, and goes on from the answers that were saved.
     """
 
 def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str) -> Problem:

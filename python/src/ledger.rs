@@ -241,10 +241,16 @@ fn private(sensitivity: f64, noise: f64) -> PyResult<Privacy> {
     Ok(Privacy { sensitivity, noise })
 }
 
+/// The users by name, or how many they are.
+enum Users {
+    Named(Vec<String>),
+    Counted(usize),
+}
+
 /// What a session on a file is to be, as far as it was said.
 struct Wanted<'py> {
     method: Option<String>,
-    users: Option<Vec<String>>,
+    users: Option<Users>,
     protection: Option<Protection>,
     settings: Bound<'py, PyDict>,
 }
@@ -282,8 +288,11 @@ impl<'py> Wanted<'py> {
     /// A new session. Whatever is wrong with it is found here, before there is a file.
     fn plan(self) -> PyResult<Plan> {
         let (given, options) = Given::from_dict(&self.settings)?;
-        let names =
-            self.users.ok_or_else(|| PyTypeError::new_err("users is missing: give their names, or their number"))?;
+        let names = match self.users {
+            Some(Users::Named(names)) => names,
+            Some(Users::Counted(count)) => (0..count).map(|user| format!("user-{user}")).collect(),
+            None => return Err(PyTypeError::new_err("users is missing: give their names, or their number")),
+        };
         let method = given.method(self.method.as_deref(), names.len())?;
         let parts = method::method_of_session(&method, Some(&options))?.named(&*method);
         let settings = given.settings(&parts, given.start(None)?, names.len(), None)?;
@@ -304,26 +313,29 @@ impl<'py> Wanted<'py> {
     fn differences(&self, ledger: &File) -> PyResult<Vec<String>> {
         let mut differences = Vec::new();
         let users = ledger.users();
-        if let Some(names) = &self.users
-            && !names.iter().eq(users.iter().map(|user| &user.name))
-        {
-            differences.push(different_users(names, users));
-        }
-        if let Some(protection) = self.protection.as_ref().filter(|it| *it != ledger.protection()) {
+        differences.extend(self.users.as_ref().and_then(|given| different_users(given, users)));
+        if let Some(protection) = &self.protection {
             let (given, there) = (in_words(protection)?, in_words(ledger.protection())?);
-            differences.extend(differing("protection", &given, &there));
+            let keys = given.as_object().into_iter().flat_map(|object| object.keys());
+            differences.extend(keys.filter_map(|key| differing(&format!("protection {key}"), key, &given, &there)));
         }
         let (given, options) = Given::from_dict(&self.settings)?;
-        let name = self.method.as_deref().unwrap_or(ledger.method().name());
-        let is_same_name = name == ledger.method().name();
+        let there = ledger.method();
+        let name = self.method.as_deref().unwrap_or(there.name());
         let parts = match (&self.method, options.is_empty()) {
-            (None, true) => ledger.method().clone(),
+            (None, true) => there.clone(),
             _ => method::method_of_session(name, Some(&options))?.named(name),
         };
-        if !is_same_name {
-            differences.push(format!("the method is {}, and {name} is given", ledger.method().name()));
-        } else if parts != *ledger.method() {
-            differences.push(different_method(ledger.method(), &parts));
+        if name != there.name() {
+            differences.push(format!("the method is {}, and {name} is given", there.name()));
+            return Ok(differences);
+        }
+        for option in options.keys() {
+            let option: String = option.extract()?;
+            let shown = |method: &Method| method.setting(&option).map_or("not set".to_owned(), |it| it.to_string());
+            if parts.setting(&option) != there.setting(&option) {
+                differences.push(format!("{option} is {}, and {} is given", shown(there), shown(&parts)));
+            }
         }
         if self.settings.is_empty() {
             return Ok(differences);
@@ -336,7 +348,7 @@ impl<'py> Wanted<'py> {
         let (given, there) = (in_words(&settings)?, in_words(ledger.settings())?);
         for keyword in self.settings.keys() {
             let keyword: String = keyword.extract()?;
-            differences.extend(differing_at(&keyword, field(&keyword), &given, &there));
+            differences.extend(differing(&keyword, field(&keyword), &given, &there));
         }
         Ok(differences)
     }
@@ -356,13 +368,8 @@ fn in_words(of: &impl serde::Serialize) -> PyResult<serde_json::Value> {
     serde_json::to_value(of).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Every field of an object that is another one there.
-fn differing(what: &str, given: &serde_json::Value, there: &serde_json::Value) -> Vec<String> {
-    let keys = given.as_object().into_iter().flat_map(|object| object.keys());
-    keys.filter_map(|key| differing_at(&format!("{what} {key}"), key, given, there)).collect()
-}
-
-fn differing_at(what: &str, key: &str, given: &serde_json::Value, there: &serde_json::Value) -> Option<String> {
+/// How a field of an object is another one there, if it is.
+fn differing(what: &str, key: &str, given: &serde_json::Value, there: &serde_json::Value) -> Option<String> {
     let (given, there) = (given.get(key)?, there.get(key)?);
     (given != there).then(|| match (given, there) {
         (serde_json::Value::Array(given), serde_json::Value::Array(there)) => {
@@ -384,39 +391,28 @@ fn shown(value: &serde_json::Value) -> String {
     }
 }
 
-fn different_users(names: &[String], users: &[User]) -> String {
-    let place = names.iter().zip(users).position(|(name, user)| *name != user.name);
-    match place {
-        Some(at) => format!("user {at} is {:?}, and {:?} is given", users[at].name, names[at]),
-        None => format!("it has {} users, and {} are given", users.len(), names.len()),
+fn different_users(given: &Users, there: &[User]) -> Option<String> {
+    let names: &[String] = match given {
+        Users::Named(names) => names,
+        Users::Counted(_) => &[],
+    };
+    if let Some(at) = names.iter().zip(there).position(|(name, user)| *name != user.name) {
+        return Some(format!("user {at} is {:?}, and {:?} is given", there[at].name, names[at]));
     }
+    let count = if let Users::Counted(count) = given { *count } else { names.len() };
+    (count != there.len()).then(|| format!("it has {} users, and {count} are given", there.len()))
 }
 
-fn different_method(there: &Method, given: &Method) -> String {
-    let (there, given) = (there.settings(), given.settings());
-    let other = there.iter().zip(&given).find(|(there, given)| there.value != given.value);
-    other.map_or("the method has other parts".to_owned(), |(there, given)| {
-        let shown = |setting: &sgq::setting::SettingValue| {
-            setting.value.map_or("not set".to_owned(), |value| value.to_string())
-        };
-        format!("{} is {}, and {} is given", there.name, shown(there), shown(given))
-    })
-}
-
-/// The users' names; where only their number is known, names are made up.
-fn named(users: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+fn named(users: &Bound<'_, PyAny>) -> PyResult<Users> {
     if users.is_instance_of::<PyString>() {
         return Err(PyTypeError::new_err(format!("users is {users:?}: give a list of names, or a number")));
     }
     match users.extract::<Vec<String>>() {
-        Ok(names) => Ok(names),
-        Err(_) => {
-            let count = count(users, "users").map_err(|error| match users.try_iter() {
-                Ok(_) => PyTypeError::new_err("users must be a list of names, each a str, or a number"),
-                Err(_) => error,
-            })?;
-            Ok((0..count).map(|user| format!("user-{user}")).collect())
-        }
+        Ok(names) => Ok(Users::Named(names)),
+        Err(_) => count(users, "users").map(Users::Counted).map_err(|error| match users.try_iter() {
+            Ok(_) => PyTypeError::new_err("users must be a list of names, each a str, or a number"),
+            Err(_) => error,
+        }),
     }
 }
 

@@ -117,36 +117,35 @@ def test_a_program_that_ends_leaves_one_file(tmp_path):
         assert session.queries == 3
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another matter there")
 def test_kills_at_any_instant(tmp_path):
     """Answers are used once, and asked for at most once more than they were told: at a kill, one is out."""
     path, calls = tmp_path / "study.sgq", tmp_path / "calls.txt"
     program = f"""
         calls = open({str(calls)!r}, "a")
-        print("ready", flush=True)
         with sgq.open({str(path)!r}, "frugal", users=NAMES, budget=300, tol=None, **SETTINGS) as session:
             for query in session:
                 print(query.ticket[1], file=calls, flush=True)
+                print(flush=True)
                 session.tell(query, clinic(query.name, query.point))
     """
     random, kills = np.random.default_rng(0), 0
     while True:
-        process = python(program)
-        process.stdout.readline()
-        try:
-            process.communicate(timeout=0.05 + 0.5 * random.random())
-            assert process.returncode == 0
+        with python(program) as process:
+            # After so many questions, and a moment: the disk may be at work.
+            if all(process.stdout.readline() for _ in range(random.integers(1, 40))):
+                time.sleep(0.003 * random.random())
+                process.kill()
+            code, errors = process.wait(), process.stderr.read()
+        if code == 0:
             break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            kills += 1
-            assert kills < 100
-    assert kills >= 2
+        assert code == -signal.SIGKILL, errors
+        kills += 1
     whole = in_memory(budget=300, tol=None)
     with sgq.open(path, read_only=True) as session:
         assert session.point.tobytes() == whole.point.tobytes() and session.queries == 300
     asked = [int(line) for line in calls.read_text().split()]
-    assert set(asked) == set(range(300)) and len(asked) - 300 <= kills
+    assert set(asked) == set(range(300)) and len(asked) - 300 <= kills and kills >= 3
     kinds = [event["kind"] for event in session.history()]
     assert kinds.count("asked") == kinds.count("answered") == 300
 
@@ -192,7 +191,7 @@ def test_the_same_call_starts_and_resumes_and_differences_are_named(tmp_path):
     session.close()
     # What was extended since then is no difference; and what is not said is none.
     sgq.open(path, "frugal", **settings).close()
-    sgq.open(path, seed=3).close()
+    sgq.open(path, seed=3, users=6).close()
     for changed, words in [
         ({"budget": 25}, "budget is 20, and 25 is given"),
         ({"x0": [5.0, 3.0]}, "x0 is -3.0 at place 1, and 3.0 is given"),
@@ -203,7 +202,7 @@ def test_the_same_call_starts_and_resumes_and_differences_are_named(tmp_path):
         ({"weights": 1.0}, "weights is not set, and a list of 6 is given"),
         ({"users": NAMES[:5]}, "it has 6 users, and 5 are given"),
         ({"users": [*NAMES[:5], "hil"]}, "user 5 is \"hill\", and \"hil\" is given"),
-        ({"users": 6}, "user 0 is \"north\", and \"user-0\" is given"),
+        ({"users": 7}, "it has 6 users, and 7 are given"),
         ({"method": "saga"}, "the method is frugal, and saga is given"),
         ({"protection": {"answers_each": 10}}, "protection answers_each is 9, and 10 is given"),
     ]:
@@ -216,7 +215,8 @@ def test_the_same_call_starts_and_resumes_and_differences_are_named(tmp_path):
         assert session.queries == 12
     path = tmp_path / "sgq.sgq"
     sgq.open(path, "sgq", users=3, x0=[0.0], smoothness=1.0, step_size=0.1, p=0.25).close()
-    sgq.open(path, p=0.25).close()
+    sgq.open(path, "sgq", p=0.25).close()
+    sgq.open(path, "sgq").close()
     for changed, words in [({"p": 0.5}, "p is 0.25, and 0.5 is given"), ({"step_size": "theory"}, "step_size is .*0.1.*, and .*given")]:
         with pytest.raises(ValueError, match=words):
             sgq.open(path, **changed)
