@@ -16,7 +16,9 @@ const USERS: usize = 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in(env::args().nth(1).unwrap_or_else(|| ".".to_owned()))?;
-    println!("milliseconds a query; the disk: appending as many bytes to a file, with fsync as often\n");
+    println!(
+        "milliseconds a query, medians of {ROUNDS} rounds; the disk: appending as many bytes to a file, with fsync as often\n"
+    );
     println!("{:>7}  {:<34} {:>8} {:>8} {:>8} {:>10}", "d", "", "ledger", "disk", "share", "in memory");
     for (dim, queries) in [(100, 960), (100_000, 192)] {
         for (name, way, out) in [
@@ -25,8 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("16 answers and questions as one", Way::Together, 16),
         ] {
             let share = Share::measure(folder.path(), dim, queries, way, out)?;
-            let [ledger, disk, memory] =
-                [share.ledger, share.disk, share.memory].map(|time| 1e3 * time.as_secs_f64() / queries as f64);
+            let [ledger, disk, memory] = [share.ledger, share.disk, share.memory].map(median);
             println!("{dim:>7}  {name:<34} {ledger:>8.3} {disk:>8.3} {:>8.2} {memory:>10.3}", disk / ledger);
         }
     }
@@ -41,14 +42,21 @@ enum Way {
     Together,
 }
 
+/// Milliseconds a query, round by round.
+#[derive(Default)]
 struct Share {
-    ledger: Duration,
-    disk: Duration,
-    memory: Duration,
+    ledger: Vec<f64>,
+    disk: Vec<f64>,
+    memory: Vec<f64>,
 }
 
 /// The work is cut into rounds, which take turns with the disk's own: it is not equally fast at all times.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
 
 impl Share {
     fn measure(
@@ -64,23 +72,24 @@ impl Share {
         let mut session = Session::new(method::shuffled_sgd(), settings.clone())?;
         let mut ledger = Ledger::create(&path, &Plan::new(method::shuffled_sgd(), settings, users))?;
         let mut file = fs::File::create(folder.join("disk"))?;
-        let mut share = Self { ledger: Duration::ZERO, disk: Duration::ZERO, memory: Duration::ZERO };
+        let mut share = Self::default();
         let each = queries / ROUNDS;
+        let a_query = |time: Duration| 1e3 * time.as_secs_f64() / each as f64;
         // Files grow before anything is measured.
         ask_and_tell(&mut ledger, out, way, out)?;
         for _ in 0..ROUNDS {
             let began = Instant::now();
             ask_and_tell(&mut ledger, each, way, out)?;
-            share.ledger += began.elapsed();
+            share.ledger.push(a_query(began.elapsed()));
             let began = Instant::now();
             append(&mut file, dim, each, way, out)?;
-            share.disk += began.elapsed();
+            share.disk.push(a_query(began.elapsed()));
             let began = Instant::now();
             for _ in 0..each {
                 let query = session.ask()?.ok_or("the budget is spent")?;
                 session.tell(query.ticket, &gradient(&query.point))?;
             }
-            share.memory += began.elapsed();
+            share.memory.push(a_query(began.elapsed()));
         }
         ledger.close()?;
         for name in ["study.sgq", "study.sgq-lock", "disk"] {

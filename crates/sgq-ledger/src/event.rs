@@ -199,8 +199,10 @@ pub fn time(at: i64) -> String {
 
 /// Numbers as the file has them.
 pub(crate) fn to_bytes(numbers: &[f64]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(8 * numbers.len());
-    numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    let mut bytes = vec![0; 8 * numbers.len()];
+    for (place, number) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+        *place = number.to_le_bytes();
+    }
     bytes
 }
 

@@ -103,7 +103,11 @@ impl Reply {
     pub(crate) fn is_too_large(&self) -> Option<String> {
         let large = |number: f64| number.is_finite() && number.abs() > LARGEST;
         let one = |what, number: Option<f64>| number.filter(|number| large(*number)).map(|number| (what, number));
-        let many = |what, numbers: &[f64]| one(what, numbers.iter().copied().find(|number| large(*number)));
+        // Looked for only where there is one: long gradients are gone through eight at a time.
+        let many = |what, numbers: &[f64]| {
+            let any = numbers.iter().fold(false, |any, number| any | large(*number));
+            if any { one(what, numbers.iter().copied().find(|number| large(*number))) } else { None }
+        };
         let found = many("gradient", &self.gradient)
             .or_else(|| many("Hessian", self.hessian.as_deref()?))
             .or_else(|| many("variance", self.variance.as_deref()?))
