@@ -24,7 +24,7 @@ pub enum Told {
 }
 
 impl Ledger {
-    /// Takes the answer to a question, as [`Session::tell`]: it is on the disk before the session uses it. One that cannot be taken is
+    /// Takes the answer to a question, as [`Session::tell`](sgq::Session::tell): it is on the disk before the session uses it. One that cannot be taken is
     /// recorded with the reason, and its question stays open.
     pub fn tell(&mut self, ticket: u64, reply: &Reply) -> Result<Told, LedgerError> {
         self.tell_from(ticket, reply, None, false)
