@@ -94,6 +94,7 @@ impl Ledger {
         let header = Header::read(&connection)?;
         read::check_whole(path, &connection, &header, log_is_there, lock.mark())?;
         let restored = restore(&connection, &header)?;
+        schema::limit_log(&connection, header.settings.start.len())?;
         let (accounts, longest) = read::accounts(&connection, header.users.len())?;
         let asked_at = read::asked_at(&connection)?;
         let asked_in_vain = read::waits(&connection)?;

@@ -55,6 +55,8 @@ pub struct Status {
     pub point: Vec<f64>,
     /// Why the session is not exactly what the record has, if so: see [`Ledger::made_anew`](crate::Ledger::made_anew).
     pub made_anew: Option<String>,
+    /// What was written and is not there any more, if anybody can tell, and what to do.
+    pub lost: Option<String>,
     /// User by user.
     pub users: Vec<UserStatus>,
 }
@@ -151,6 +153,7 @@ impl Reader {
             point: session.point().to_vec(),
             users: self.user_statuses(&session)?,
             made_anew,
+            lost: self.lost.as_ref().map(ToString::to_string),
         })
     }
 

@@ -42,7 +42,7 @@ impl Ledger {
         Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
     }
 
-    /// Whom to ask next, and where, as [`Session::ask`]: it is on the disk before it is returned.
+    /// Whom to ask next, and where, as [`Session::ask`](sgq::Session::ask): it is on the disk before it is returned.
     pub fn ask(&mut self) -> Result<Option<Question>, LedgerError> {
         self.check_fresh()?;
         if self.session.must_wait() || self.asked_in_vain {
