@@ -10,8 +10,8 @@ use crate::{
     types::{ArrayLike, DetailWord, Floats},
 };
 
-/// What a question is made of again: ticket, user, explored, why, point, wants.
-type Pickled<'py> = ((u64, u64), usize, Option<bool>, &'static str, Floats<'py>, &'static str);
+/// What a question is made of again: ticket, user, explored, why, point, wants, name.
+type Pickled<'py> = ((u64, u64), usize, Option<bool>, &'static str, Floats<'py>, &'static str, Option<String>);
 
 /// A question to put to a user.
 #[pyclass(frozen, module = "sgq")]
@@ -25,6 +25,9 @@ pub struct Query {
     /// Whether the user was picked at random in order to explore; None for methods without exploration.
     #[pyo3(get)]
     pub explored: Option<bool>,
+    /// The user's name; None in sessions whose users have none.
+    #[pyo3(get)]
+    pub name: Option<String>,
     pub why: Why,
     pub point: Arc<[f64]>,
     pub wants: Detail,
@@ -53,14 +56,14 @@ impl Query {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled<'py>)> {
-        let Self { ticket, user, explored, why, wants, .. } = *slf.get();
-        let parts = (ticket, user, explored, why.word(), Self::point(slf), answer::word(wants));
+        let &Self { ticket, user, explored, why, wants, ref name, .. } = slf.get();
+        let parts = (ticket, user, explored, why.word(), Self::point(slf), answer::word(wants), name.clone());
         Ok((slf.get_type().getattr("_from")?, parts))
     }
 
     /// A question that was pickled.
     #[staticmethod]
-    #[pyo3(signature = (ticket, user, explored, why, point, wants))]
+    #[pyo3(signature = (ticket, user, explored, why, point, wants, name = None))]
     fn _from(
         ticket: (u64, u64),
         user: usize,
@@ -68,15 +71,18 @@ impl Query {
         why: &str,
         point: ArrayLike<'_>,
         wants: DetailWord<'_>,
+        name: Option<String>,
     ) -> PyResult<Self> {
         let point = arrays::vector(&point, "the point")?;
         let why = Why::ALL.into_iter().find(|it| it.word() == why).unwrap_or(Why::Chosen);
-        Ok(Self { ticket, user, explored, why, point: Arc::from(&*point.as_slice()?), wants: answer::detail(&wants)? })
+        let (point, wants) = (Arc::from(&*point.as_slice()?), answer::detail(&wants)?);
+        Ok(Self { ticket, user, name, explored, why, point, wants })
     }
 
     fn __repr__(&self) -> String {
         let Self { ticket, user, explored, .. } = self;
         let (why, wants) = (self.why(), self.wants());
-        format!("Query(ticket={ticket:?}, user={user}, explored={explored:?}, why={why:?}, wants={wants:?})")
+        let name = self.name.as_ref().map(|name| format!(", name={name:?}")).unwrap_or_default();
+        format!("Query(ticket={ticket:?}, user={user}{name}, explored={explored:?}, why={why:?}, wants={wants:?})")
     }
 }

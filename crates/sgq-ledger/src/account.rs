@@ -19,6 +19,17 @@ impl Privacy {
         Ok(Self { sensitivity: number("sensitivity").ok_or_else(wrong)?, noise: number("noise").ok_or_else(wrong)? })
     }
 
+    /// Noise that no account can count, in words.
+    pub(crate) fn makes_no_sense(self) -> Option<String> {
+        let Self { sensitivity, noise } = self;
+        let is_positive = |number: f64| number.is_finite() && number > 0.0;
+        (!is_positive(sensitivity) || !is_positive(noise)).then(|| {
+            format!(
+                "the privacy has the sensitivity {sensitivity} and the noise {noise}: both must be positive and finite"
+            )
+        })
+    }
+
     /// What one answer spends: its Rényi divergence of order `α` is `α` times this (Mironov 2017).
     pub fn rho(self) -> f64 {
         let ratio = self.sensitivity / self.noise;

@@ -64,6 +64,8 @@ pub enum LedgerError {
     Storage { error: rusqlite::Error },
     #[error("an earlier error left the session behind its record: open the ledger again")]
     Stale,
+    #[error("{} was opened by the process that this one is a copy of: open it in one of them, after they part", .path.display())]
+    Forked { path: PathBuf },
     #[error("the user {name:?} is not in the ledger; its users are {}", listed(.names))]
     UnknownUser { name: String, names: Vec<String> },
     #[error("{what}")]
@@ -114,6 +116,15 @@ pub enum Rejected {
 }
 
 impl LedgerError {
+    /// Whether there is no room left on the disk.
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            Self::Storage { error } => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            Self::File { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
+    }
+
     pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
         Self::File { path: path.into(), error }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use sgq::{Session, StopReason};
+use sgq::{Method, Session, Settings, StopReason};
 
 pub use self::{asking::Question, telling::Told};
 use crate::{
@@ -94,6 +94,7 @@ impl Ledger {
         let header = Header::read(&connection)?;
         read::check_whole(path, &connection, &header, log_is_there, lock.mark())?;
         let restored = restore(&connection, &header)?;
+        schema::limit_log(&connection, header.settings.start.len())?;
         let (accounts, longest) = read::accounts(&connection, header.users.len())?;
         let asked_at = read::asked_at(&connection)?;
         let asked_in_vain = read::waits(&connection)?;
@@ -166,6 +167,21 @@ impl Ledger {
         &self.header.users
     }
 
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.header.method
+    }
+
+    /// The settings that it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.header.settings
+    }
+
+    /// A number that no other ledger is likely to have, the same whenever it is opened.
+    pub fn number(&self) -> u64 {
+        self.header.number()
+    }
+
     /// The limits that it keeps.
     pub fn protection(&self) -> &Protection {
         &self.header.protection
@@ -218,7 +234,8 @@ impl Ledger {
     }
 
     fn end(&mut self) -> Result<(), LedgerError> {
-        if self.is_stale {
+        // A copy that the program made of itself has nothing to end.
+        if self.is_stale || !self.lock.is_of_this_process() {
             return Ok(());
         }
         self.flush()?;

@@ -76,6 +76,15 @@ pub(crate) struct Lock {
     content: Content,
 }
 
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do while a copy of this program has it open; and a copy must not give away what is not its own.
+        if self.is_of_this_process() {
+            let _ = self.file.unlock();
+        }
+    }
+}
+
 impl Lock {
     pub fn take(ledger: &Path) -> Result<Self, LedgerError> {
         let path = beside(ledger, "-lock");
@@ -102,6 +111,11 @@ impl Lock {
         let mut lock = Self { file, content: Content { holder: Holder::this_process(), ..content } };
         lock.write();
         Ok(lock)
+    }
+
+    /// A program that makes a copy of itself (`fork`, as Python's pools of processes do) gives it the lock as well.
+    pub fn is_of_this_process(&self) -> bool {
+        self.content.holder.process == std::process::id()
     }
 
     /// How far the record was, as far as that is known.

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
-use sgq::{Query, Session};
+use sgq::{Query, Session, Why};
 
 use crate::{
     Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
@@ -55,6 +55,8 @@ pub struct Status {
     pub point: Vec<f64>,
     /// Why the session is not exactly what the record has, if so: see [`Ledger::made_anew`](crate::Ledger::made_anew).
     pub made_anew: Option<String>,
+    /// What was written and is not there any more, if anybody can tell, and what to do.
+    pub lost: Option<String>,
     /// User by user.
     pub users: Vec<UserStatus>,
 }
@@ -110,6 +112,11 @@ impl Reader {
         &self.header.users
     }
 
+    /// A number that no other ledger is likely to have: see [`Ledger::number`](crate::Ledger::number).
+    pub fn number(&self) -> u64 {
+        self.header.number()
+    }
+
     /// The limits that the session keeps.
     pub fn protection(&self) -> &Protection {
         &self.header.protection
@@ -146,6 +153,7 @@ impl Reader {
             point: session.point().to_vec(),
             users: self.user_statuses(&session)?,
             made_anew,
+            lost: self.lost.as_ref().map(ToString::to_string),
         })
     }
 
@@ -185,6 +193,13 @@ impl Reader {
             each(Event::from_row(row)?)?;
         }
         Ok(())
+    }
+
+    /// Why a user was asked, where the event is a question.
+    pub fn why(&self, event: &Event) -> Result<Option<Why>, LedgerError> {
+        let mut query = self.connection.prepare_cached("SELECT why FROM questions WHERE seq = ?")?;
+        let word: Option<String> = query.query_row([event.seq], |row| row.get(0)).optional()?;
+        Ok(word.and_then(|word| Why::ALL.into_iter().find(|why| why.word() == word)))
     }
 
     /// The answer of an event, and the point where it was asked for.

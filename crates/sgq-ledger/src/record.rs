@@ -97,6 +97,11 @@ impl Facts {
 }
 
 impl Header {
+    /// The beginning of its seal.
+    pub fn number(&self) -> u64 {
+        self.seal.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
+    }
+
     pub fn read(connection: &Connection) -> Result<Self, LedgerError> {
         Self::of(Facts::read(connection)?)
     }

@@ -50,8 +50,13 @@ const MIGRATIONS: [&str; VERSION as usize] = ["
 
 /// SQLite's own choice, said so that what is left of a damaged file can be read without SQLite.
 pub(crate) const PAGE_SIZE: usize = 4096;
-/// The write-ahead log may grow to so many pages of 4 KiB before it is moved into the file: 16 MiB.
-const CHECKPOINT_PAGES: i32 = 4096;
+/// The write-ahead log may grow to so many bytes before it is moved into the file.
+const LOG_BYTES: usize = 16 << 20;
+/// Or to so many answers with their points, if these are longer: with a hundred thousand parameters a log of 16 MiB would be moved
+/// after ten of them, and half of the time would go into that.
+const LOG_ANSWERS: usize = 64;
+/// But never to more.
+const MOST_LOG_BYTES: usize = 256 << 20;
 
 /// Whether there is no file of that name.
 pub(crate) fn check_new(path: &Path) -> Result<(), LedgerError> {
@@ -179,7 +184,14 @@ pub(crate) fn keep_log(connection: &Connection, keep: bool) -> Result<(), Ledger
 fn prepare(connection: &Connection) -> Result<(), LedgerError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    Ok(())
+}
+
+/// How large the log may be, for points of so many numbers.
+pub(crate) fn limit_log(connection: &Connection, dim: usize) -> Result<(), LedgerError> {
+    let answers = LOG_ANSWERS.saturating_mul(2 * size_of::<f64>() * dim);
+    let pages = answers.clamp(LOG_BYTES, MOST_LOG_BYTES) / PAGE_SIZE;
+    connection.pragma_update(None, "wal_autocheckpoint", pages as i64)?;
     Ok(())
 }
 

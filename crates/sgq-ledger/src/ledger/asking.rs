@@ -23,6 +23,8 @@ pub struct Question {
     pub wants: Detail,
     /// Why this user.
     pub why: Why,
+    /// Whether it was picked at random in order to explore; none for methods without exploration.
+    pub explored: Option<bool>,
     /// When it was asked, in milliseconds since 1970.
     pub asked_at: i64,
 }
@@ -34,10 +36,10 @@ impl Ledger {
     }
 
     fn question(&self, query: Query) -> Question {
-        let Query { ticket, user, point, wants, why, .. } = query;
+        let Query { ticket, user, point, wants, why, explored, .. } = query;
         let ticket = self.tickets.of_record(ticket);
         let asked_at = self.asked_at.get(&ticket).copied().unwrap_or(0);
-        Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, asked_at }
+        Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
     }
 
     /// Whom to ask next, and where, as [`Session::ask`](sgq::Session::ask): it is on the disk before it is returned.

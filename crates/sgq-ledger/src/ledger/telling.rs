@@ -24,8 +24,8 @@ pub enum Told {
 }
 
 impl Ledger {
-    /// Takes the answer to a question, as [`Session::tell`](sgq::Session::tell): it is on the disk before the session uses it. One that cannot be taken is
-    /// recorded with the reason, and its question stays open.
+    /// Takes the answer to a question, as [`Session::tell`](sgq::Session::tell): it is on the disk before the session uses it. One
+    /// that cannot be taken is recorded with the reason, and its question stays open.
     pub fn tell(&mut self, ticket: u64, reply: &Reply) -> Result<Told, LedgerError> {
         self.tell_from(ticket, reply, None, false)
     }
@@ -95,7 +95,7 @@ impl Ledger {
             let name = |user: usize| self.users().get(user).map_or_else(|| user.to_string(), |it| it.name.clone());
             return Err(Rejected::OtherUser { ticket, right: name(user), wrong: name(sender) }.into());
         }
-        if let Some(what) = reply.is_too_large() {
+        if let Some(what) = reply.is_too_large().or_else(|| reply.privacy?.makes_no_sense()) {
             return Err(Rejected::Unreadable(what).into());
         }
         let fate = match inner {

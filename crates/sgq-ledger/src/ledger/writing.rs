@@ -70,6 +70,9 @@ impl Ledger {
     }
 
     pub(super) fn check_fresh(&self) -> Result<(), LedgerError> {
+        if !self.lock.is_of_this_process() {
+            return Err(LedgerError::Forked { path: self.path.clone() });
+        }
         if self.is_stale { Err(LedgerError::Stale) } else { Ok(()) }
     }
 

@@ -169,7 +169,8 @@ fn compare_with_uninterrupted(path: &Path, reader: &Reader, budget: u64) {
     assert_eq!(events, same);
 }
 
-fn wait_for_questions(path: &Path, child: &mut Child, more: u64) {
+/// Until users have received so many more.
+pub fn wait_for_questions(path: &Path, child: &mut Child, more: u64) {
     let count = || fs::read(received(path)).map_or(0, |bytes| bytes.iter().filter(|it| **it == b'\n').count() as u64);
     let (start, patience) = (count(), Instant::now());
     while count() < start + more && child.try_wait().unwrap().is_none() {

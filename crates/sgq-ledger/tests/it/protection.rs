@@ -252,6 +252,15 @@ fn nobody_is_asked_past_the_privacy_limit() {
         let told = status.users[0].epsilon.unwrap();
         assert!(told <= limit && exact_delta(mu(answers), told) <= 1e-5);
     }
+    // Noise that cannot be counted is not taken for none.
+    let path = file(&folder, "senseless");
+    let mut ledger = Ledger::create(&path, &protected(1, |it| it.epsilon = Some(5.0))).unwrap();
+    let question = ledger.ask().unwrap().unwrap();
+    for (sensitivity, noise) in [(f64::NAN, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, f64::INFINITY)] {
+        let mut reply = answer(&question);
+        reply.privacy = Some(Privacy { sensitivity, noise });
+        assert!(matches!(ledger.tell(question.ticket, &reply), Err(LedgerError::Rejected(_))));
+    }
     // Whoever forgets its noise once has no privacy left to keep, and is not asked again.
     let mut ledger = Ledger::create(file(&folder, "bare"), &protected(1, |it| it.epsilon = Some(5.0))).unwrap();
     let question = ledger.ask().unwrap().unwrap();
