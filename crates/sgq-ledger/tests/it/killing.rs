@@ -40,7 +40,8 @@ pub fn session(path: &Path) {
         }
         for question in &out {
             if !sent.contains(&question.ticket) {
-                writeln!(users, "{}", question.ticket).unwrap();
+                // In one call: a line must not be cut in two by a kill.
+                users.write_all(format!("{}\n", question.ticket).as_bytes()).unwrap();
                 sent.push(question.ticket);
             }
         }
@@ -106,7 +107,8 @@ pub fn kill_and_compare(path: &Path, start: impl Fn() -> Command, kills: u32, bu
     let reader = Reader::open(path).unwrap();
     let verdict = reader.verify().unwrap();
     assert!(verdict.is_sound() && verdict.replays, "{verdict:?}");
-    assert_eq!(reader.status().unwrap().queries, budget);
+    // A late answer to a question that had failed comes on top of the budget.
+    assert!(reader.status().unwrap().queries >= budget);
     compare_with_uninterrupted(path, &reader, budget);
     let mut tickets: BTreeMap<u64, u64> = BTreeMap::new();
     let sent = fs::read_to_string(received(path)).unwrap();
@@ -117,7 +119,8 @@ pub fn kill_and_compare(path: &Path, start: impl Fn() -> Command, kills: u32, bu
         Ok(())
     };
     reader.history(collect).unwrap();
-    assert!(tickets.keys().all(|ticket| asked.contains(ticket)), "a user received what is not in the ledger");
+    let unknown: Vec<_> = tickets.keys().filter(|ticket| !asked.contains(ticket)).collect();
+    assert!(unknown.is_empty(), "users received what is not in the ledger: {unknown:?}");
     let received_again = tickets.values().map(|times| times - 1).sum();
     assert!(received_again <= u64::from(kills) * OPEN as u64, "{received_again} questions were received again");
     Outcome { kills: killed, answers: verdict.answers, received_again }
