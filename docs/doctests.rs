@@ -11,6 +11,8 @@ struct Readme;
 struct Answers;
 #[doc = include_str!("data.md")]
 struct Data;
+#[doc = include_str!("ledger.md")]
+struct Ledger;
 #[doc = include_str!("methods.md")]
 struct Methods;
 #[doc = include_str!("sgq-in-practice.md")]

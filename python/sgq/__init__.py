@@ -9,21 +9,29 @@
 
 from . import problems, theory
 from ._minimize import OptimizeResult, User, minimize
+from ._record import LedgerDamaged, LedgerError, LedgerInUse
 from ._run import queries_to, run
-from ._sgq import Problem, Query, Remaining, Session, __version__, methods
+from ._sgq import Ledger, Problem, Query, Remaining, Session, Verdict, __version__, methods, recover
+from ._sgq import open as open  # not in __all__: a star must not hide Python's own
 
 __all__ = [
+    "Ledger",
+    "LedgerDamaged",
+    "LedgerError",
+    "LedgerInUse",
     "OptimizeResult",
     "Problem",
     "Query",
     "Remaining",
     "Session",
     "User",
+    "Verdict",
     "__version__",
     "methods",
     "minimize",
     "problems",
     "queries_to",
+    "recover",
     "run",
     "theory",
 ]

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from operator import index
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._sgq import Problem, Query, Remaining, Session
+from ._sgq import Ledger, Problem, Query, Remaining, Session
+from ._sgq import open as open_ledger
 
 Vector = NDArray[np.float64]
 
@@ -110,9 +113,10 @@ def minimize(
     step_size: float | Literal["auto", "theory"] = "auto",
     budget: int | None = None,
     tol: float | Literal["auto"] | None = "auto",
-    seed: int = 0,
+    seed: int | None = None,
     callback: Callable[[Session], Any] | None = None,
     session: Session | None = None,
+    ledger: str | PathLike[str] | None = None,
     jobs: int | Executor | None = None,
     on_error: Literal["raise", "fail"] = "raise",
     **options: Any,
@@ -149,6 +153,12 @@ def minimize(
     through once all that is out has been collected; Ctrl-C does not wait, and what was still out is asked again.
     `on_error="fail"` notes an exception of a user as a failed question, and asks others: `session.failures()` lists them.
 
+    `ledger="study.sgq"` keeps the run in a file that survives anything: the same call, made again after a crash, goes on where it was,
+    and asks nobody again whose answer was told. Settings that are given must then be those that the file was made with, and what they
+    are by default comes from the file, `open` included; `users` alone will do. Users with an attribute `name` are called that. The
+    file is closed at the end, and `sgq.open("study.sgq")` goes on with it. `result.history` has the queries of this call, and
+    `result.session.history()` everything.
+
     >>> import sgq
     >>> users = [lambda x: x - 1.0, lambda x: x + 3.0]
     >>> result = sgq.minimize(users, [4.0], "saga", smoothness=1.0, budget=200)
@@ -165,37 +175,56 @@ def minimize(
     if on_error not in ("raise", "fail"):
         raise ValueError(f'on_error is {on_error!r}: it must be "raise" or "fail"')
     problem = users if isinstance(users, Problem) else None
+    if ledger is not None and (session is not None or problem is not None):
+        other = "session=" if session is not None else "a problem"
+        raise ValueError(f"ledger= and {other} do not go together: a ledger is for users that are functions, and is a session itself")
+    is_there = session is not None or (ledger is not None and Path(ledger).exists())
     # A session that is there knows how many may be out.
-    executor, at_once = _workers(jobs, options.get("open") if session is None else 1)
+    executor, at_once = _workers(jobs, 1 if is_there else options.get("open"))
     if problem is not None and jobs is not None:
         raise ValueError("jobs is for users that are functions, and a problem answers by itself: give open= instead")
     if session is None:
-        if budget is None and options.get("cost_budget") is None and options.get("numbers_budget") is None:
-            budget = max(500, 10 * len(users))
         if problem is None and smoothness is None:
-            constants = [getattr(user, "smoothness", None) for user in users]  # type: ignore[union-attr]
-            if constants and all(constant is not None for constant in constants):
-                smoothness = np.array(constants, dtype=float)
-        if problem is None:
-            # A function says what it says, whatever it is asked for.
-            options.setdefault("answers", "hessian")
-        if at_once is not None:
-            options["open"] = at_once
-        session = Session(
-            method,
-            x0=x0,
-            users=len(users),
-            problem=problem,
-            smoothness=smoothness,
-            step_size=step_size,
-            budget=budget,
-            tol=tol,
-            seed=seed,
-            **options,
-        )
+            smoothness = _constants(users)  # type: ignore[arg-type]
+        given = {"x0": x0, "smoothness": smoothness, "budget": budget, "seed": seed, **options}
+        if is_there:
+            # What nobody says is as it was.
+            said = {"step_size": step_size, "tol": tol}
+            given.update((key, value) for key, value in said.items() if value != "auto")
+            names = _names(users)  # type: ignore[arg-type]
+            if not isinstance(names, int):
+                given["users"] = names
+            session = open_ledger(ledger, method, **given)  # type: ignore[arg-type]
+        else:
+            if budget is None and options.get("cost_budget") is None and options.get("numbers_budget") is None:
+                given["budget"] = max(500, 10 * len(users))
+            if problem is None:
+                # A function says what it says, whatever it is asked for.
+                given.setdefault("answers", "hessian")
+            if at_once is not None:
+                given["open"] = at_once
+            given.update(step_size=step_size, tol=tol)
+            if ledger is None:
+                session = Session(method, users=len(users), problem=problem, **given)
+            else:
+                session = open_ledger(ledger, method, users=_names(users), **given)  # type: ignore[arg-type]
     elif session.problem is not problem:
         raise ValueError("the session sees another problem than the one given as users: give the same one, or neither")
-    elif len(session.queries_per_user) != len(users):
+    with session if ledger is not None and isinstance(session, Ledger) else nullcontext():
+        return _run(session, users, problem, callback, jobs, executor, on_error == "fail")
+
+
+def _run(
+    session: Session,
+    users: Sequence[Callable[[Vector], Answer] | User] | Problem,
+    problem: Problem | None,
+    callback: Callable[[Session], Any] | None,
+    jobs: int | Executor | None,
+    executor: Executor | None,
+    failing: bool,
+) -> OptimizeResult:
+    """Asks until the session stops, and says what came of it."""
+    if len(session.queries_per_user) != len(users):
         there = len(session.queries_per_user)
         raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
     history: list[Answered] = []
@@ -208,7 +237,7 @@ def minimize(
                 history.append(session.simulate(at_a_time))
                 ended = callback is not None and bool(callback(session))
         else:
-            asking = _Asking(session, users, history, on_error == "fail")  # type: ignore[arg-type]
+            asking = _Asking(session, users, history, failing)  # type: ignore[arg-type]
             with executor or nullcontext() as pool:
                 ended = asking.run(jobs if isinstance(jobs, Executor) else pool, callback)
         point = session.point
@@ -219,7 +248,7 @@ def minimize(
         raise
     message, is_loud = _message(session, ended, fun, at_start)
     if is_loud:
-        warn(message, RuntimeWarning, stacklevel=2)
+        warn(message, RuntimeWarning, stacklevel=3)
     asked, explored, steps = (np.concatenate(part) for part in zip(*history)) if history else (np.array([], int),) * 3
     return OptimizeResult(
         x=point,
@@ -268,6 +297,18 @@ def _message(session: Session, ended: bool, fun: float | None, at_start: float |
     return f"{message}; {words}: {left}{way_out}", remaining.part > LOUD
 
 
+def _constants(users: Sequence[Callable[[Vector], Answer] | User]) -> ArrayLike | None:
+    """The smoothness of the users, where all of them say it."""
+    constants = [getattr(user, "smoothness", None) for user in users]
+    return np.array(constants, dtype=float) if constants and all(constant is not None for constant in constants) else None
+
+
+def _names(users: Sequence[Callable[[Vector], Answer] | User]) -> list[str] | int:
+    """What the users are called, where all of them say it; else how many there are."""
+    names = [name for user in users if isinstance(name := getattr(user, "name", None), str)]
+    return names if names and len(names) == len(users) else len(users)
+
+
 def _workers(jobs: int | Executor | None, given: int | None) -> tuple[ThreadPoolExecutor | None, int | None]:
     """An executor of our own, where one is wanted, and how many questions may be out; None where the session says."""
     if jobs is None:
@@ -311,6 +352,7 @@ class _Asking:
         self.users = [_function_of(user, number) for number, user in enumerate(users)]
         self.history = history
         self.failing = failing
+        self.known = (*PARTS, "privacy") if isinstance(session, Ledger) else PARTS
         # A question, and its answer to come: begun already where there is an executor.
         self.out: deque[tuple[Query, Future[Answer] | None]] = deque()
 
@@ -357,7 +399,7 @@ class _Asking:
                 raise
             self.session.fail(query, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             return
-        self.session.tell(query, **_parts(answer, query.point.size))
+        self.session.tell(query, **_parts(answer, query.point.size, self.known))
         explored = -1 if query.explored is None else int(query.explored)
         self.history.append(([query.user], [explored], [self.session.steps]))
 
@@ -388,10 +430,13 @@ class _Asking:
                 continue
 
 
-def _parts(answer: Answer, dim: int) -> dict[str, Any]:
-    """What `Session.tell` takes, from what a user returned."""
+# What `Session.tell` takes.
+PARTS = ("gradient", "loss", "hessian", "variance", "weight", "cost")
+
+
+def _parts(answer: Answer, dim: int, known: tuple[str, ...]) -> dict[str, Any]:
+    """What `tell` takes, from what a user returned."""
     if isinstance(answer, dict):
-        known = ("gradient", "loss", "hessian", "variance", "weight", "cost")
         for key in answer:
             if key not in known:
                 raise TypeError(f"an answer has no part {key!r}: it has {', '.join(known)}")

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Sequence
 from numpy import float64, int64, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
+from pathlib import Path
+from sgq._record import Account, Event, Protection, Recovered
 from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
+from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Problem", "Query", "Remaining", "Session", "methods", "quadratics", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Ledger", "Problem", "Query", "Remaining", "Session", "Verdict", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
 
@@ -38,6 +41,72 @@ class Experiment:
         Runs all of it. Returns the finished curves, and whether nobody pressed Ctrl-C on the way; a curve is (problem,
         method, what it sees without paying, first step size, trials that diverged, mean gap after 0, 1, 2 … queries, its
         standard error).
+        """
+
+@final
+class Ledger(Session):
+    """
+    A session on a file, which `sgq.open` opens: every question is on the disk before it is given, and every answer before it is used.
+
+    It is a `Session`. Users have names, and a method that takes a user takes its name as well; a ticket may be the number of the
+    question alone. It is a context manager, which closes the file. A session that is closed can still be looked at.
+    """
+    def __enter__(self, /) -> Ledger: ...
+    def __exit__(self, /, _kind: Any, _error: Any, _traceback: Any) -> None: ...
+    def __repr__(self, /) -> str: ...
+    def accounts(self, /) -> list[Account]:
+        """
+        What each user has disclosed, and what became of its questions: a list of dicts.
+        """
+    def close(self, /) -> None:
+        """
+        Closes the file, so that another program may write to it. To close it again changes nothing.
+        """
+    @property
+    def closed(self, /) -> bool:
+        """
+        Whether nothing can be asked or told any more.
+        """
+    def history(self, /) -> list[Event]:
+        """
+        Everything that has happened, in order: a list of dicts, as pandas and polars take them.
+        """
+    @property
+    def made_anew(self, /) -> str | None:
+        """
+        Why the session was made anew from all answers when it was opened: the file is of a version of sgq that would have gone on
+        otherwise. None where it goes on exactly where it was.
+        """
+    @property
+    def names(self, /) -> list[str]:
+        """
+        The users' names, in order.
+        """
+    def note(self, /, words: str, user: SupportsIndex | str | None = None) -> None:
+        """
+        Writes a line into the record, about a user or about none. Nothing else changes.
+        """
+    def paid(self, /) -> list[tuple[int, NDArray[float64], dict[str, Any]]]:
+        """
+        All answers that were taken, as `earlier=` of a session of another method takes them: triples of the user's number, the point,
+        and a dict with all that was said.
+        """
+    @property
+    def path(self, /) -> Path:
+        """
+        The file.
+        """
+    def tell(self, /, ticket: SupportsIndex | Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None, *, privacy: tuple[SupportsFloat | SupportsIndex, SupportsFloat | SupportsIndex] | None = None, accepted: bool = False) -> None:
+        """
+        Takes the answer to a question, as `Session.tell`: it is on the disk before it is used. One that is refused is recorded with the
+        reason. An answer that is taken and odd is warned of (`RuntimeWarning`).
+
+        privacy: the sensitivity of the gradient, as a Euclidean norm, and the standard deviation of the noise that the user has added to
+        each of its coordinates at home. accepted: takes an answer that would be refused as out of line with all others.
+        """
+    def verify(self, /) -> Verdict:
+        """
+        Goes through the whole record, and says whether it is what it claims to be.
         """
 
 @final
@@ -117,10 +186,10 @@ class Query:
     """
     A question to put to a user.
     """
-    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, NDArray[float64], str]]: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, str, NDArray[float64], str, str | None]]: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
-    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"]) -> Query:
+    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, why: str, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"], name: str | None = None) -> Query:
         """
         A question that was pickled.
         """
@@ -128,6 +197,11 @@ class Query:
     def explored(self, /) -> bool | None:
         """
         Whether the user was picked at random in order to explore; None for methods without exploration.
+        """
+    @property
+    def name(self, /) -> str | None:
+        """
+        The user's name; None in sessions whose users have none.
         """
     @property
     def point(self, /) -> NDArray[float64]:
@@ -149,6 +223,12 @@ class Query:
         """
         What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
         too). A user may say less, and more is not looked at.
+        """
+    @property
+    def why(self, /) -> str:
+        """
+        Why this user is asked, in a word: "new", "again", "probe", "set-aside", "sweep", "explored", "scored", "elsewhere" or
+        "chosen".
         """
 
 @final
@@ -191,7 +271,7 @@ class Remaining:
         The gap as a part of that at the start.
         """
 
-@final
+@disjoint_base
 class Session:
     """
     One run of one method: `ask` whom to query, `tell` what they answered.
@@ -244,11 +324,11 @@ class Session:
         """
         As many further questions as may be out, at most so many.
         """
-    def away(self, /, user: SupportsIndex) -> None:
+    def away(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
-        Says that a user cannot be asked until it is back.
+        Says that a user cannot be asked until it is back. reason: for the record, where there is one.
         """
-    def back(self, /, user: SupportsIndex) -> None:
+    def back(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
         Says that a user can be asked again, whatever was said of it before.
         """
@@ -279,7 +359,7 @@ class Session:
         tol, certified_gap: a run that had converged goes on until so small a part of the gap at the start is believed to remain, or
         until so small a gap is proven. One takes the place of the other.
         """
-    def fail(self, /, ticket: Sequence[int] | Query, reason: str | None = None, *, billed: bool = False) -> None:
+    def fail(self, /, ticket: SupportsIndex | Sequence[int] | Query, reason: str | None = None, *, billed: bool = False) -> None:
         """
         Says that a question will not be answered, as far as one knows, and why. Its user is asked again after a while, the later
         the more often it fails. Nothing is billed, unless billed says so. An answer that comes all the same is welcome.
@@ -293,7 +373,7 @@ class Session:
         """
         A session from a stored state. The problem is not part of it: a session that sees one needs it here again.
         """
-    def has_left(self, /, user: SupportsIndex) -> bool:
+    def has_left(self, /, user: SupportsIndex | str) -> bool:
         """
         Whether a user has left.
         """
@@ -302,11 +382,11 @@ class Session:
         """
         Whether the method has a step size.
         """
-    def join(self, /, user: SupportsIndex) -> None:
+    def join(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
         Says that a user who had left is one again, of whom nothing is known yet.
         """
-    def leave(self, /, user: SupportsIndex) -> None:
+    def leave(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
         Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
         """
@@ -396,7 +476,7 @@ class Session:
         """
         The norm of the mean of everybody's last gradient, once there is one.
         """
-    def tell(self, /, ticket: Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None) -> None:
+    def tell(self, /, ticket: SupportsIndex | Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None) -> None:
         """
         Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
         nothing is billed, and the question stays open. The question itself will do in place of its ticket.
@@ -418,14 +498,69 @@ class Session:
         What each user counts in the objective, as far as is known; 1 where nobody said.
         """
 
+@final
+class Verdict:
+    """
+    Whether a record is what it claims to be.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def answers(self, /) -> int:
+        """
+        Answers among them.
+        """
+    @property
+    def events(self, /) -> int:
+        """
+        Events that are sealed as they were written.
+        """
+    @property
+    def findings(self, /) -> list[str]:
+        """
+        What is not as it should be, or worth knowing.
+        """
+    @property
+    def replays(self, /) -> bool:
+        """
+        Whether this version of sgq, told the same answers, asks the same questions to the bit.
+        """
+    @property
+    def sound(self, /) -> bool:
+        """
+        Whether nothing is damaged.
+        """
+
 def methods() -> list[tuple[str, str, str, list[str]]]:
     """
     The built-in methods: a list of (name, summary, what it charges, its own settings).
     """
 
+def open(path: str | PathLike[str], method: str | None = None, *, users: SupportsIndex | Sequence[str] | None = None, protection: Protection | None = None, read_only: bool = False, **settings: "Any") -> Ledger:
+    """
+    Opens a session on a file, and makes it where there is none.
+
+    With the path alone it goes on with a session that is there. With a method, users and settings it makes a file where there is none,
+    and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
+    that the file was made with.
+
+    path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
+    protection: a dict of limits. answers_each: nobody is asked once it has given so many answers. epsilon (and delta, 0.00001): nobody
+    is asked once one more answer could spend more of (ε, δ) differential privacy. smoothness: what becomes of an answer that breaks
+    ‖g − g_i‖ ≤ L_i ‖x − x_i‖ by more than the part smoothness_slack (0.01): "ignore", "flag" (the default) or "refuse". length: the same
+    of one that is length_factor (a million) times longer than those of all others; "refuse" is the default.
+    read_only: to look at it as it is now, also while another program writes to it.
+    All other settings are those of `Session`, but for problem and earlier.
+    """
+
 def quadratics(curvature: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], center: SupportsGetItem[int, SupportsGetItem[int, SupportsFloat | SupportsIndex]], dense: bool) -> Problem:
     """
     `f_i(x) = (x − b_i)ᵀ A_i (x − b_i)`, from numbers that `sgq.problems.quadratics` has brought into shape.
+    """
+
+def recover(damaged: str | PathLike[str], new: str | PathLike[str]) -> Recovered:
+    """
+    Saves what is intact of a damaged file into a new one, and changes nothing of the damaged one. The new one is opened with
+    `sgq.open`, and goes on from the answers that were saved.
     """
 
 def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str) -> Problem:

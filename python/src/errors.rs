@@ -1,8 +1,10 @@
 //! Which Python exception each error of the library becomes.
 
+use std::{fmt, io};
+
 use pyo3::{
     PyErr,
-    exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError},
+    exceptions::{PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError},
 };
 use sgq::{
     ChoiceError, SettingsError, TellError,
@@ -10,6 +12,15 @@ use sgq::{
     session::{EarlierError, MemberError, RestoreError},
     storage::StorageError,
 };
+use sgq_ledger::LedgerError;
+
+/// Exceptions that are written in Python.
+mod python {
+    #![allow(missing_docs)] // each says what it is there
+    pyo3::import_exception!(sgq._record, LedgerError);
+    pyo3::import_exception!(sgq._record, LedgerInUse);
+    pyo3::import_exception!(sgq._record, LedgerDamaged);
+}
 
 pub fn settings(error: SettingsError) -> PyErr {
     match error {
@@ -51,4 +62,67 @@ pub fn drive(error: DriveError) -> PyErr {
         DriveError::Tell(error) => tell(error),
         _ => PyRuntimeError::new_err(error.to_string()),
     }
+}
+
+/// What an operating system calls a full disk.
+const NO_SPACE: i32 = 28;
+
+pub fn ledger(error: LedgerError) -> PyErr {
+    let mut words = error.to_string();
+    if words.contains("sgq session recover") {
+        words += "; from Python: sgq.recover(damaged, new)";
+    }
+    match error {
+        // A missing file is a FileNotFoundError, and so on.
+        LedgerError::File { error, .. } => io::Error::new(error.kind(), words).into(),
+        error if error.is_full_disk() => PyOSError::new_err((NO_SPACE, words)),
+        LedgerError::Storage { .. } => PyOSError::new_err(words),
+        LedgerError::InUse { holder, .. } if holder.process == std::process::id() => {
+            python::LedgerInUse::new_err(format!("{words}. It is this program itself: close() the session that has it"))
+        }
+        LedgerError::InUse { .. } => python::LedgerInUse::new_err(words),
+        LedgerError::Damaged { .. }
+        | LedgerError::LostLog { .. }
+        | LedgerError::LostEvents { .. }
+        | LedgerError::LostFacts { .. }
+        | LedgerError::Json(_) => python::LedgerDamaged::new_err(words),
+        LedgerError::ReadOnly { .. } => PyPermissionError::new_err(words),
+        LedgerError::Settings(error) => settings(error),
+        LedgerError::Choice(error) => choice(error),
+        LedgerError::NotALedger { .. }
+        | LedgerError::Newer { .. }
+        | LedgerError::OldToRead { .. }
+        | LedgerError::Stale
+        | LedgerError::Forked { .. } => python::LedgerError::new_err(words),
+        LedgerError::Snapshot(_) => PyRuntimeError::new_err(words),
+        _ => PyValueError::new_err(words),
+    }
+}
+
+/// A session that nothing can be told any more.
+pub fn not_open(why: &str) -> PyErr {
+    let words = format!("the ledger {why}, and is only there to be looked at: sgq.open(its path) goes on with it");
+    python::LedgerError::new_err(words)
+}
+
+/// What only a session on a file can do.
+pub fn no_ledger() -> PyErr {
+    PyTypeError::new_err("the session is in memory alone: sgq.open makes one on a file")
+}
+
+/// A copy of a session on a file would ask questions that the file knows nothing of.
+pub fn not_to_be_copied() -> PyErr {
+    PyTypeError::new_err(
+        "a session on a file is not to be copied or pickled: its file is all of it, and sgq.open goes on with that",
+    )
+}
+
+/// Settings that are not those of the file.
+pub fn differs(path: &std::path::Path, differences: &[impl fmt::Display]) -> PyErr {
+    let listed: Vec<String> = differences.iter().map(ToString::to_string).collect();
+    PyValueError::new_err(format!(
+        "{} was made with other settings: {}; give the same ones, or its path alone, and `extend` what it is to have more of",
+        path.display(),
+        listed.join("; ")
+    ))
 }

@@ -14,7 +14,7 @@ pub const NO_STEP_SIZE: &str =
     "frugal, which is taken where no method is named, has no step size: name a method, or leave the step size out";
 
 /// A problem, where there is one.
-type Seen<'a> = Option<&'a (dyn sgq::Problem + Send)>;
+pub type Seen<'a> = Option<&'a (dyn sgq::Problem + Send)>;
 
 /// Where to start: zero, where a problem says how many parameters there are.
 pub fn start(x0: Option<&Bound<'_, PyAny>>, seen: Seen<'_>) -> PyResult<Vec<f64>> {

@@ -4,10 +4,14 @@ mod answer;
 mod arrays;
 mod errors;
 mod experiment;
+mod given;
+mod inner;
 mod keywords;
+mod ledger;
 mod method;
 mod problem;
 mod query;
+mod record;
 mod remaining;
 mod session;
 mod simulated;
@@ -20,9 +24,11 @@ mod _sgq {
     #[pymodule_export]
     use crate::{
         experiment::PyExperiment,
+        ledger::{Ledger, open},
         method::methods,
         problem::{Problem, quadratics, regression, table},
         query::Query,
+        record::{Verdict, recover},
         remaining::Remaining,
         session::Session,
     };

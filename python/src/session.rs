@@ -1,6 +1,7 @@
 //! Sessions: ask whom to query, tell what they answered.
 
 use std::{
+    collections::VecDeque,
     hash::{BuildHasher, RandomState},
     sync::Arc,
 };
@@ -11,19 +12,23 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyType},
 };
-use sgq::{Method, Session as Opened, Settings, StepSize, StopReason, drive::drive, session::Failure};
+use sgq::{StopReason, Ticket, drive::drive, session::Failure};
+use sgq_ledger::Extension;
 
 use crate::{
     answer::{self, Said},
     errors,
-    keywords::{NO_STEP_SIZE, count, per_user, sight, start, step_rule, storage, tolerance, users_of, whole},
+    given::{Given, opened},
+    inner::{Change, Inner},
+    keywords::{sight, whole},
     method,
     problem::Problem,
     query::Query,
     remaining::Remaining,
     simulated::{Answered, Simulated},
     types::{
-        Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike, ToleranceRule, Whole,
+        Answers, ArrayLike, Counts, DetailWord, Floats, Indices, State, StepRule, TicketLike, ToleranceRule, UserLike,
+        Whole,
     },
 };
 
@@ -57,9 +62,9 @@ type Failures = Vec<(usize, u64, Option<String>)>;
 /// or of user, point and a dict with all that `tell` takes. They are taken in without being billed; the budget is for what is
 /// asked from here on.
 /// open: how many questions may be out at once. Answers may then come in any order.
-#[pyclass(module = "sgq")]
+#[pyclass(subclass, module = "sgq")]
 pub struct Session {
-    pub inner: Opened<'static>,
+    pub inner: Inner,
     /// What it sees besides the answers.
     pub problem: Option<Py<Problem>>,
     /// What the method was made of, to make it again from a saved state.
@@ -67,6 +72,12 @@ pub struct Session {
     pub options: Vec<(String, Py<PyAny>)>,
     /// Tells its tickets from those of other sessions; a restored session keeps it.
     pub number: u64,
+    /// The users' names, where they have any.
+    pub names: Vec<String>,
+    /// What each user was billed for before the session was made anew from its answers; empty where it never was.
+    pub billed_before: Vec<u64>,
+    /// Questions that were out when a file was opened, and that nobody in this program has seen yet.
+    pub waiting: VecDeque<Ticket>,
 }
 
 #[pymethods]
@@ -104,118 +115,114 @@ impl Session {
         numbers_budget: Option<Whole<'_>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let given = |number: Option<Whole<'_>>, what| number.map(|number| whole(&number, what)).transpose();
-        let (budget, numbers_budget) = (given(budget, "budget")?, given(numbers_budget, "numbers_budget")?);
-        let users = users.map(|users| count(&users, "users")).transpose()?;
-        let seed = given(seed, "seed")?.unwrap_or_default();
-        let open = open.map_or(Ok(1), |open| count(&open, "open"))?;
-        let seen = problem.as_ref().map(|problem| &*problem.get().inner);
-        let start = start(x0.as_deref(), seen)?;
-        let users = users_of(users, seen)?;
-        let each = match (smoothness, seen) {
-            (Some(given), _) => Some(per_user(&given, users, "smoothness")?),
-            (None, seen) => seen.and_then(|seen| seen.smoothness()).map(<[f64]>::to_vec),
+        let given = Given {
+            x0,
+            users,
+            smoothness,
+            step_size,
+            budget,
+            tol,
+            certified_gap,
+            gradient_tolerance,
+            target_gap,
+            divergence_limit,
+            costs,
+            pl_constant,
+            objective_smoothness,
+            seed,
+            table: Some(table.to_owned()),
+            table_folder,
+            answers,
+            open,
+            weights,
+            cost_budget,
+            numbers_budget,
         };
-        let pl_constant = pl_constant.or_else(|| seen.and_then(|seen| seen.pl_constant()));
-        let objective = objective_smoothness.or_else(|| seen.and_then(|seen| seen.objective_smoothness()));
-        let rule = step_rule(step_size.as_deref())?;
-        let is_stepped = !matches!(rule, StepSize::Auto);
-        let asked = budget.map_or(users as u64, |budget| budget.min(users as u64));
-        let method = match method {
-            Some(method) => method.to_owned(),
-            None if !is_stepped => Method::default_for(asked).name().to_owned(),
-            None => return Err(PyValueError::new_err(NO_STEP_SIZE)),
-        };
-        let parts = method::method_of_session(&method, options)?;
-        // Whoever gives another end has said when to stop.
-        let is_said = certified_gap.is_some() || gradient_tolerance.is_some() || target_gap.is_some();
-        let tolerance = tolerance(tol.as_deref(), parts.default_tolerance().filter(|_| !is_said))?;
-        let mut settings = Settings::new(start, users).seed(seed).step_size(rule).open(open);
-        (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (each, objective, pl_constant);
-        settings.local_smoothness = seen.is_some_and(|seen| !seen.is_smooth_everywhere());
-        (settings.budget, settings.cost_budget, settings.numbers_budget) = (budget, cost_budget, numbers_budget);
-        (settings.tolerance, settings.certified_gap) = (tolerance, certified_gap);
-        (settings.gradient_tolerance, settings.target_gap) = (gradient_tolerance, target_gap);
-        if let Some(limit) = divergence_limit {
-            settings = settings.divergence_limit(limit);
-        }
-        if let Some(most) = answers {
-            settings = settings.answers(answer::detail(&most)?);
-        }
-        settings.costs = costs.map(|costs| per_user(&costs, users, "costs")).transpose()?;
-        settings.weights = weights.map(|weights| per_user(&weights, users, "weights")).transpose()?;
-        let fitting = problem.as_ref().map_or(Ok(None), |problem| problem.get().storage(table))?;
-        settings = settings.storage(storage(table, fitting, table_folder)?);
-        let problem = problem.map(Bound::unbind);
         let earlier = answer::paid_answers(earlier.as_deref())?;
-        let inner = Opened::with_answers(parts.named(&*method), settings, sight(problem.as_ref()), &earlier);
-        let inner = inner.map_err(errors::earlier)?;
-        if is_stepped && !inner.has_step_size() {
-            return Err(PyValueError::new_err(format!("{method} has no step size: leave step_size out")));
-        }
+        let seen = problem.as_ref().map(|problem| problem.get());
+        let inside = seen.map(|problem| &*problem.inner as &(dyn sgq::Problem + Send));
+        let (start, users) = (given.start(inside)?, given.users(inside)?);
+        let method = given.method(method, users)?;
+        let parts = method::method_of_session(&method, options)?;
+        let settings = given.settings(&parts, start, users, seen)?;
+        let problem = problem.map(Bound::unbind);
+        let inner = opened(parts.named(&*method), settings, sight(problem.as_ref()), &earlier)?;
         let options = options.into_iter().flatten().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         // Any number will do that no other session is likely to have.
         let number = RandomState::new().hash_one(0);
-        Ok(Self { inner, problem, method, options: options.collect::<PyResult<_>>()?, number })
+        let (inner, options) = (Inner::Plain(Box::new(inner)), options.collect::<PyResult<_>>()?);
+        let (names, billed_before, waiting) = (Vec::new(), Vec::new(), VecDeque::new());
+        Ok(Self { inner, problem, method, options, number, names, billed_before, waiting })
     }
 
     /// Whom to ask next, and where; None once the run has stopped, and while as many questions are out as may be. Where one may
     /// be, asking again gives the same question until its answer is told.
     fn ask(&mut self, py: Python<'_>) -> PyResult<Option<Query>> {
-        let query = py.detach(|| self.inner.ask()).map_err(errors::choice)?;
+        let query = self.inner.ask(py)?;
         Ok(query.map(|query| self.query(query)))
     }
 
     /// As many further questions as may be out, at most so many.
     fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Query>> {
-        let queries = py.detach(|| self.inner.ask_many(most)).map_err(errors::choice)?;
+        let queries = self.inner.ask_many(py, most)?;
         Ok(queries.into_iter().map(|query| self.query(query)).collect())
     }
 
     /// The questions that are out, in the order in which they were asked.
-    fn pending(&self) -> Vec<Query> {
-        self.inner.pending().map(|query| self.query(query)).collect()
+    fn pending(&mut self) -> Vec<Query> {
+        self.waiting.clear();
+        let queries = self.inner.pending();
+        queries.into_iter().map(|query| self.query(query)).collect()
     }
 
     /// Says that a question will not be answered, as far as one knows, and why. Its user is asked again after a while, the later
     /// the more often it fails. Nothing is billed, unless billed says so. An answer that comes all the same is welcome.
     #[pyo3(signature = (ticket, reason = None, *, billed = false))]
-    fn fail(&mut self, ticket: TicketLike<'_>, reason: Option<&str>, billed: bool) -> PyResult<()> {
+    fn fail(&mut self, py: Python<'_>, ticket: TicketLike<'_>, reason: Option<&str>, billed: bool) -> PyResult<()> {
         let ticket = self.ticket(&ticket)?;
         let mut failure = Failure::new();
         (failure.reason, failure.billed) = (reason, billed);
-        self.inner.fail_with(ticket, failure).map_err(errors::tell)
+        self.inner.fail(py, ticket, failure)
     }
 
     /// Who failed so far: a list of (user, how often, the last reason), those who answered since then included.
-    fn failures(&self) -> Failures {
+    fn failures(&mut self) -> Failures {
         let of = |it: sgq::session::Failures<'_>| (it.user, it.times, it.last_reason.map(str::to_owned));
-        self.inner.failures().map(of).collect()
+        self.inner.session().failures().map(of).collect()
     }
 
-    /// Says that a user cannot be asked until it is back.
-    fn away(&mut self, user: usize) -> PyResult<()> {
-        self.inner.away(user).map_err(errors::choice)
+    /// Says that a user cannot be asked until it is back. reason: for the record, where there is one.
+    #[pyo3(signature = (user, reason = None))]
+    fn away(&mut self, py: Python<'_>, user: UserLike<'_>, reason: Option<&str>) -> PyResult<()> {
+        let user = self.user(&user)?;
+        self.inner.change(py, Change::Away, user, reason)
     }
 
     /// Says that a user can be asked again, whatever was said of it before.
-    fn back(&mut self, user: usize) -> PyResult<()> {
-        self.inner.back(user).map_err(errors::choice)
+    #[pyo3(signature = (user, reason = None))]
+    fn back(&mut self, py: Python<'_>, user: UserLike<'_>, reason: Option<&str>) -> PyResult<()> {
+        let user = self.user(&user)?;
+        self.inner.change(py, Change::Back, user, reason)
     }
 
     /// Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
-    fn leave(&mut self, user: usize) -> PyResult<()> {
-        self.inner.leave(user).map_err(errors::member)
+    #[pyo3(signature = (user, reason = None))]
+    fn leave(&mut self, py: Python<'_>, user: UserLike<'_>, reason: Option<&str>) -> PyResult<()> {
+        let user = self.user(&user)?;
+        self.inner.change(py, Change::Leave, user, reason)
     }
 
     /// Says that a user who had left is one again, of whom nothing is known yet.
-    fn join(&mut self, user: usize) -> PyResult<()> {
-        self.inner.join(user).map_err(errors::member)
+    #[pyo3(signature = (user, reason = None))]
+    fn join(&mut self, py: Python<'_>, user: UserLike<'_>, reason: Option<&str>) -> PyResult<()> {
+        let user = self.user(&user)?;
+        self.inner.change(py, Change::Join, user, reason)
     }
 
     /// Whether a user has left.
-    fn has_left(&self, user: usize) -> bool {
-        self.inner.has_left(user)
+    fn has_left(&mut self, user: UserLike<'_>) -> PyResult<bool> {
+        let user = self.user(&user)?;
+        Ok(self.inner.session().has_left(user))
     }
 
     /// Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
@@ -224,6 +231,7 @@ impl Session {
     #[pyo3(signature = (budget = None, *, cost = None, numbers = None, tol = None, certified_gap = None))]
     fn extend(
         &mut self,
+        py: Python<'_>,
         budget: Option<Whole<'_>>,
         cost: Option<f64>,
         numbers: Option<Whole<'_>>,
@@ -241,21 +249,15 @@ impl Session {
         if let Some(cost) = cost.filter(|cost| !(cost.is_finite() && *cost >= 0.0)) {
             return Err(PyValueError::new_err(format!("the cost is {cost}: it must be finite and not negative")));
         }
-        let budget = budget.map(|queries| whole(&queries, "budget")).transpose()?;
+        let queries = budget.map(|queries| whole(&queries, "budget")).transpose()?;
         let numbers = numbers.map(|numbers| whole(&numbers, "numbers")).transpose()?;
-        // What can be refused comes first: an error changes nothing.
-        tol.map_or(Ok(()), |part| self.inner.extend_to_tolerance(part)).map_err(errors::settings)?;
-        certified_gap.map_or(Ok(()), |gap| self.inner.extend_to_certified_gap(gap)).map_err(errors::settings)?;
-        budget.into_iter().for_each(|queries| self.inner.extend(queries));
-        cost.into_iter().for_each(|cost| self.inner.extend_cost(cost));
-        numbers.into_iter().for_each(|numbers| self.inner.extend_numbers(numbers));
-        Ok(())
+        self.inner.extend(py, Extension { queries, cost, numbers, tolerance: tol, certified_gap })
     }
 
     /// Answers of an earlier run that were taken in without being billed.
     #[getter]
-    fn earlier(&self) -> u64 {
-        self.inner.meter().earlier()
+    fn earlier(&mut self) -> u64 {
+        self.inner.session().meter().earlier()
     }
 
     /// Takes the answer to a question: bills it, then uses it. Telling the same answer again changes nothing; on an error
@@ -279,12 +281,8 @@ impl Session {
         weight: Option<f64>,
         cost: Option<f64>,
     ) -> PyResult<()> {
-        let ticket = self.ticket(&ticket)?;
         let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
-        let said = said.map_err(|error| self.naming_user(py, error, ticket))?;
-        let gradient = said.gradient()?;
-        let answer = said.with(&gradient);
-        py.detach(|| self.inner.tell(ticket, answer)).map_err(errors::tell)
+        self.take(py, &ticket, said, None, false)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for
@@ -296,8 +294,10 @@ impl Session {
         };
         let problem = Arc::clone(&problem.get().inner);
         let mut answered = Answered::at_most(queries);
-        if queries > 0 {
-            py.detach(|| drive(&mut self.inner, &*problem, &mut answered)).map_err(errors::drive)?;
+        if queries > 0
+            && let Some(session) = self.inner.plain()
+        {
+            py.detach(|| drive(session, &*problem, &mut answered)).map_err(errors::drive)?;
         }
         let Answered { users, explored, steps, interrupted, .. } = answered;
         if let Some(error) = interrupted {
@@ -313,13 +313,18 @@ impl Session {
 
     /// The next question; a question that was not answered comes again.
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Query>> {
+        while let Some(ticket) = self.waiting.pop_front() {
+            if let Some(query) = self.inner.pending().into_iter().find(|query| query.ticket == ticket) {
+                return Ok(Some(self.query(query)));
+            }
+        }
         self.ask(py)
     }
 
     /// Where the run stands.
     #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Floats<'py> {
-        Floats(PyArray1::from_slice(py, self.inner.point()))
+    fn point<'py>(&mut self, py: Python<'py>) -> Floats<'py> {
+        Floats(PyArray1::from_slice(py, self.inner.session().point()))
     }
 
     /// The problem that the session sees; None where the users are somewhere else.
@@ -330,8 +335,8 @@ impl Session {
 
     /// Gradients that were looked at without being billed, by a method that is only a yardstick.
     #[getter]
-    fn diagnostic(&self) -> u64 {
-        self.inner.meter().diagnostic()
+    fn diagnostic(&mut self) -> u64 {
+        self.inner.session().meter().diagnostic()
     }
 
     /// The method's name.
@@ -342,96 +347,99 @@ impl Session {
 
     /// Queries paid for so far.
     #[getter]
-    fn queries(&self) -> u64 {
-        self.inner.queries()
+    fn queries(&mut self) -> u64 {
+        self.inner.paid_before().queries + self.inner.session().queries()
     }
 
     /// Queries paid for so far, user by user.
     #[getter]
-    fn queries_per_user<'py>(&self, py: Python<'py>) -> Counts<'py> {
-        Counts(PyArray1::from_slice(py, self.inner.meter().billed_per_user()))
+    fn queries_per_user<'py>(&mut self, py: Python<'py>) -> Counts<'py> {
+        let before = self.billed_before.iter().chain(std::iter::repeat(&0));
+        let billed = self.inner.session().meter().billed_per_user().iter().zip(before);
+        Counts(PyArray1::from_vec(py, billed.map(|(since, before)| since + before).collect()))
     }
 
     /// What all queries so far have cost.
     #[getter]
-    fn cost(&self) -> f64 {
-        self.inner.meter().cost()
+    fn cost(&mut self) -> f64 {
+        self.inner.paid_before().cost + self.inner.session().meter().cost()
     }
 
     /// How many numbers all answers so far held: gradients, losses, Hessians (their lower triangles) and variances.
     #[getter]
-    fn numbers(&self) -> u64 {
-        self.inner.meter().numbers()
+    fn numbers(&mut self) -> u64 {
+        self.inner.paid_before().numbers + self.inner.session().meter().numbers()
     }
 
     /// What each user counts in the objective, as far as is known; 1 where nobody said.
     #[getter]
-    fn weights<'py>(&self, py: Python<'py>) -> Floats<'py> {
-        let users = self.inner.meter().billed_per_user().len();
-        Floats(PyArray1::from_iter(py, (0..users).map(|user| self.inner.weight_of(user))))
+    fn weights<'py>(&mut self, py: Python<'py>) -> Floats<'py> {
+        let session = self.inner.session();
+        let users = session.meter().billed_per_user().len();
+        Floats(PyArray1::from_iter(py, (0..users).map(|user| session.weight_of(user))))
     }
 
     /// How much users are asked to say, at most: "gradient", "loss" or "hessian".
     #[getter]
-    fn answers(&self) -> &'static str {
-        answer::word(self.inner.answers())
+    fn answers(&mut self) -> &'static str {
+        answer::word(self.inner.session().answers())
     }
 
     /// Steps taken so far: moves of the point.
     #[getter]
-    fn steps(&self) -> u64 {
-        self.inner.steps()
+    fn steps(&mut self) -> u64 {
+        self.inner.session().steps()
     }
 
     /// The step size of the coming step.
     #[getter]
-    fn step_size(&self) -> f64 {
-        self.inner.step_size()
+    fn step_size(&mut self) -> f64 {
+        self.inner.session().step_size()
     }
 
     /// The norm of the mean of everybody's last gradient, once there is one.
     #[getter]
-    fn surrogate_gradient_norm(&self) -> Option<f64> {
-        self.inner.surrogate_gradient_norm()
+    fn surrogate_gradient_norm(&mut self) -> Option<f64> {
+        self.inner.session().surrogate_gradient_norm()
     }
 
     /// The mean of everybody's last gradient, once there is one: of answers at older points, so that it is not zero where the run
     /// has converged.
     #[getter]
-    fn surrogate_gradient<'py>(&self, py: Python<'py>) -> Option<Floats<'py>> {
-        self.inner.surrogate_gradient().map(|gradient| Floats(PyArray1::from_slice(py, gradient)))
+    fn surrogate_gradient<'py>(&mut self, py: Python<'py>) -> Option<Floats<'py>> {
+        self.inner.session().surrogate_gradient().map(|gradient| Floats(PyArray1::from_slice(py, gradient)))
     }
 
     /// Whether the method has a step size.
     #[getter]
-    fn has_step_size(&self) -> bool {
-        self.inner.has_step_size()
+    fn has_step_size(&mut self) -> bool {
+        self.inner.session().has_step_size()
     }
 
     /// How far it is still to go, by the method's own account of the answers paid for; None where it has none.
     #[getter]
-    fn remaining(&self) -> Option<Remaining> {
-        self.inner.remaining().map(Remaining::from)
+    fn remaining(&mut self) -> Option<Remaining> {
+        self.inner.session().remaining().map(Remaining::from)
     }
 
     /// What is proven to remain at most: a bound on the gap, from answers that were paid for. None before everybody was asked, where
     /// smoothness or pl_constant are not known, where answers have noise, and for methods that do not keep everybody's answer.
     #[getter]
-    fn certified(&self) -> Option<f64> {
-        self.inner.certified()
+    fn certified(&mut self) -> Option<f64> {
+        self.inner.session().certified()
     }
 
     /// Why nothing is proven, in words; None where something is.
     #[getter]
-    fn uncertified(&self) -> Option<String> {
-        self.inner.certificate().err().map(|why| why.to_string())
+    fn uncertified(&mut self) -> Option<String> {
+        self.inner.session().certificate().err().map(|why| why.to_string())
     }
 
     /// Why the run stopped, in a word or two: "converged", "certified", "budget", "cost budget", "numbers budget", "target gap", "surrogate gradient",
     /// "diverged" or "nobody answers"; None while it goes on.
     #[getter]
-    fn stop_reason(&self) -> Option<&'static str> {
-        self.inner.stop_reason().map(|reason| match reason {
+    fn stop_reason(&mut self) -> Option<&'static str> {
+        self.inner.session().stop_reason().map(|reason| match reason {
             StopReason::Budget { .. } => "budget",
             StopReason::CostBudget { .. } => "cost budget",
             StopReason::NumbersBudget { .. } => "numbers budget",
@@ -447,14 +455,14 @@ impl Session {
 
     /// Why the run stopped, in a sentence; where nobody answers, with who failed most often, and why.
     #[getter]
-    fn message(&self) -> Option<String> {
-        self.inner.stop_message()
+    fn message(&mut self) -> Option<String> {
+        self.inner.session().stop_message()
     }
 
     /// All of the session, its randomness and its open question included, to be stored.
-    fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
-        let snapshot =
-            py.detach(|| self.inner.snapshot()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    fn state_dict<'py>(&mut self, py: Python<'py>) -> PyResult<State<'py>> {
+        let session = self.inner.plain().ok_or_else(errors::not_to_be_copied)?;
+        let snapshot = py.detach(|| session.snapshot()).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
         let options = PyDict::new(py);
         for (key, value) in &self.options {
             options.set_item(key, value)?;
@@ -470,6 +478,7 @@ impl Session {
     /// Goes on from a stored state, bit for bit as the session that stored it would. What this session did is forgotten; the
     /// problem that it sees stays.
     fn load_state_dict(&mut self, py: Python<'_>, state: State<'_>) -> PyResult<()> {
+        self.inner.plain().ok_or_else(errors::not_to_be_copied)?;
         let problem = self.problem.as_ref().map(|problem| problem.clone_ref(py));
         *self = Self::restored(&state, problem)?;
         Ok(())
@@ -489,13 +498,14 @@ impl Session {
                  Session.from_state_dict(state, problem)",
             ));
         }
-        let state = slf.borrow().state_dict(slf.py())?;
+        let state = slf.borrow_mut().state_dict(slf.py())?;
         Ok((slf.get_type().getattr("from_state_dict")?, (state,)))
     }
 
-    fn __repr__(&self) -> String {
-        let (queries, steps) = (self.inner.queries(), self.inner.steps());
-        let state = self.inner.stop_reason().map_or("running".to_owned(), |reason| reason.to_string());
+    fn __repr__(&mut self) -> String {
+        let session = self.inner.session();
+        let (queries, steps) = (session.queries(), session.steps());
+        let state = session.stop_reason().map_or("running".to_owned(), |reason| reason.to_string());
         format!("<sgq.Session {}: {queries} queries, {steps} steps, {state}>", self.method)
     }
 }

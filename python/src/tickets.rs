@@ -1,24 +1,33 @@
 //! Whose question a ticket is, and sessions from stored states.
 
+use std::{collections::VecDeque, ffi::CString};
+
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyRuntimeWarning, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBytes, PyDict},
+    types::{PyBytes, PyDict, PyInt, PyString},
 };
 use sgq::{Session as Opened, Ticket};
+use sgq_bench::experiment::suggestion;
+use sgq_ledger::{Privacy, Rejected};
 
-use crate::{errors, keywords::sight, method, problem::Problem, query::Query, session::Session};
+use crate::{
+    answer::Said, errors, inner::Inner, keywords::sight, method, problem::Problem, query::Query, session::Session,
+};
 
 impl Session {
     pub fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored, wants } = query;
-        Query { ticket: (self.number, ticket.0), user, explored, point, wants }
+        let sgq::Query { ticket, user, point, explored, why, wants } = query;
+        let name = self.names.get(user).cloned();
+        Query { ticket: (self.number, ticket.0), user, name, explored, why, point, wants }
     }
 
-    /// The ticket of a question of this session, given as itself or with the question.
+    /// The ticket of a question of this session, given as itself or with the question. On a file there is only one session, and the
+    /// number of the question alone will do.
     pub fn ticket(&self, ticket: &Bound<'_, PyAny>) -> PyResult<Ticket> {
         let [session, number] = match ticket.cast::<Query>() {
             Ok(query) => query.get().ticket.into(),
+            Err(_) if self.is_on_file() && ticket.is_instance_of::<PyInt>() => [self.number, ticket.extract()?],
             // A pair that went through JSON comes back as a list.
             Err(_) => ticket.extract::<[u64; 2]>().map_err(|_| {
                 PyTypeError::new_err(format!("the ticket is {ticket}: give back the ticket of the question"))
@@ -32,16 +41,70 @@ impl Session {
         Ok(Ticket(number))
     }
 
-    /// The same error, with the user whose answer it is about.
-    pub fn naming_user(&self, py: Python<'_>, error: PyErr, ticket: Ticket) -> PyErr {
-        let kind = error.get_type(py);
-        let is_ours = kind.is(py.get_type::<PyValueError>()) || kind.is(py.get_type::<PyTypeError>());
-        match self.inner.pending().find(|query| query.ticket == ticket) {
-            Some(query) if is_ours => {
-                PyErr::from_type(kind, format!("the answer of user {}: {}", query.user, error.value(py)))
-            }
-            _ => error,
+    fn is_on_file(&self) -> bool {
+        !matches!(self.inner, Inner::Plain(_))
+    }
+
+    /// A user by number, or by name where users have names.
+    pub fn user(&self, user: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let Ok(name) = user.cast::<PyString>() else {
+            return user.extract();
+        };
+        let name = name.to_cow()?;
+        self.names.iter().position(|it| *it == name).ok_or_else(|| {
+            PyValueError::new_err(match self.names.is_empty() {
+                true => format!("the user is {name:?}: users of a session in memory have numbers, from 0"),
+                false => {
+                    format!("there is no user {name:?}{}", suggestion(&name, self.names.iter().map(String::as_str)))
+                }
+            })
+        })
+    }
+
+    /// Takes an answer. On a file, what is no answer is recorded as well.
+    pub fn take(
+        &mut self,
+        py: Python<'_>,
+        ticket: &Bound<'_, PyAny>,
+        said: PyResult<Said<'_>>,
+        privacy: Option<Privacy>,
+        accepted: bool,
+    ) -> PyResult<()> {
+        let ticket = self.ticket(ticket)?;
+        let said = said.map_err(|error| self.refused(py, error, ticket))?;
+        let gradient = said.gradient()?;
+        if let Some(why) = self.inner.tell(py, ticket, said.with(&gradient), privacy, accepted)? {
+            let message = CString::new(format!("an answer was taken and is odd: {why}")).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &message, 2)?;
         }
+        Ok(())
+    }
+
+    /// Notes on the file that what came is no answer, and for whom.
+    fn refused(&mut self, py: Python<'_>, error: PyErr, ticket: Ticket) -> PyErr {
+        if !is_about_value(py, &error) {
+            return error;
+        }
+        let error = self.naming_user(py, error, ticket);
+        if !self.is_on_file() {
+            return error;
+        }
+        let why = Rejected::Unreadable(error.value(py).to_string());
+        let recorded = self.inner.ledger().and_then(|ledger| {
+            let user = ledger.pending().iter().find(|question| question.ticket == ticket.0).map(|it| it.user);
+            py.detach(|| ledger.refuse(Some(ticket.0), user, &why, "an object of Python")).map_err(errors::ledger)
+        });
+        recorded.err().unwrap_or(error)
+    }
+
+    /// The same error, with the user whose answer it is about.
+    fn naming_user(&mut self, py: Python<'_>, error: PyErr, ticket: Ticket) -> PyErr {
+        let asked = self.inner.pending().into_iter().find(|query| query.ticket == ticket);
+        let Some(user) = asked.map(|query| query.user) else {
+            return error;
+        };
+        let name = self.names.get(user).cloned().unwrap_or_else(|| user.to_string());
+        PyErr::from_type(error.get_type(py), format!("the answer of user {name}: {}", error.value(py)))
     }
 
     pub fn restored(state: &Bound<'_, PyDict>, problem: Option<Py<Problem>>) -> PyResult<Self> {
@@ -60,11 +123,20 @@ impl Session {
         let inner = Opened::restore(parts, snapshot.as_bytes(), sight).map_err(errors::restore)?;
         let options = options.iter().map(|(key, value)| Ok((key.extract()?, value.unbind())));
         Ok(Self {
-            inner,
+            inner: Inner::Plain(Box::new(inner)),
             problem,
             method,
             options: options.collect::<PyResult<_>>()?,
             number: part("number")?.extract()?,
+            names: Vec::new(),
+            billed_before: Vec::new(),
+            waiting: VecDeque::new(),
         })
     }
+}
+
+/// Whether an error says that a value is wrong, and not that something else happened meanwhile.
+fn is_about_value(py: Python<'_>, error: &PyErr) -> bool {
+    let kind = error.get_type(py);
+    kind.is(py.get_type::<PyValueError>()) || kind.is(py.get_type::<PyTypeError>())
 }

@@ -8,7 +8,10 @@ use pyo3::{
     inspect::{PyStaticConstant::Str, PyStaticExpr},
     type_hint_identifier as named, type_hint_subscript as of, type_hint_union,
 };
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
 
 /// An object as it is, under a name of its own in the stubs. It is taken and given like what it holds.
 macro_rules! typed {
@@ -94,10 +97,51 @@ typed! {
 }
 
 typed! {
-    /// A pair of whole numbers, or the question that has it.
+    /// A pair of whole numbers, or the question that has it; on a file the number of the question.
     TicketLike(PyAny): type_hint_union!(
+        u64::INPUT_TYPE,
         of!(named!("collections.abc", "Sequence"), named!("builtins", "int")),
         <crate::query::Query as IntoPyObject<'static>>::OUTPUT_TYPE
+    )
+}
+
+typed! {
+    /// A user by its number, or by its name.
+    UserLike(PyAny): type_hint_union!(u64::INPUT_TYPE, named!("builtins", "str"))
+}
+
+typed! {
+    /// How many users there are, or what they are called.
+    UsersLike(PyAny): type_hint_union!(u64::INPUT_TYPE, of!(named!("collections.abc", "Sequence"), named!("builtins", "str")))
+}
+
+typed! {
+    /// Limits on what users disclose, and on what one user can do.
+    Protection(PyDict): named!("sgq._record", "Protection")
+}
+
+typed! {
+    /// A row of the record.
+    Event(PyDict): named!("sgq._record", "Event")
+}
+
+typed! {
+    /// What a user has disclosed.
+    Account(PyDict): named!("sgq._record", "Account")
+}
+
+typed! {
+    /// What was saved of a damaged file.
+    Recovered(PyDict): named!("sgq._record", "Recovered")
+}
+
+typed! {
+    /// What a user said, and where.
+    Paid(PyTuple): of!(
+        named!("builtins", "tuple"),
+        named!("builtins", "int"),
+        of!(named!("numpy.typing", "NDArray"), named!("numpy", "float64")),
+        of!(named!("builtins", "dict"), named!("builtins", "str"), named!("typing", "Any"))
     )
 }
 

@@ -1,6 +1,7 @@
 //! `sgq fit`: a regression on users' data, one gradient of one user at a time.
 
 mod asking;
+mod on_ledger;
 mod options;
 mod report;
 mod step;
@@ -25,11 +26,13 @@ use crate::{
     model::{Coefficient, FORMAT, Model},
     terminal,
 };
+use asking::Run;
 pub use asking::in_parts;
-use asking::{Run, ask_users};
+use on_ledger::Users;
 use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat};
+pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
-use step::StepRule;
+pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
 ///
@@ -57,6 +60,9 @@ pub struct Args {
     /// Folder to write to [default: out/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keep every question and answer in this file, and go on from what is in it: sgq session status looks at it
+    #[arg(long, value_name = "STUDY.sgq")]
+    ledger: Option<PathBuf>,
     /// Replace the results of another fit, and files that sgq did not write
     #[arg(long)]
     force: bool,
@@ -148,17 +154,21 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         terminal::complain(&format!("table of last gradients: {estimate}"));
     }
     settings = settings.storage(storage);
-    let mut session = Session::with_sight(method.clone(), settings, Sight::Problem(&problem))?;
-    let step_rule = match (args.method.step_size, session.theorem()) {
+    let mut users = match &args.ledger {
+        Some(path) => Users::on_ledger(path, method.clone(), settings, &data.user_names, &problem)?,
+        None => Users::Simulated(Box::new(Session::with_sight(method.clone(), settings, Sight::Problem(&problem))?)),
+    };
+    let step_rule = match (args.method.step_size, users.session().theorem()) {
         (StepRule::Theory, Some(theorem)) => format!("theory: the cap of {theorem}"),
         _ => step_rule,
     };
-    let step_size = method.has_step_size().then(|| session.step_size());
+    let step_size = method.has_step_size().then(|| users.session().step_size());
 
     let interrupt = interrupt_flag()?;
     let mut folder = Folder::open(&out, args.claim())?;
     let bar = terminal::query_progress(method.name(), budget, args.quiet);
-    let run = ask_users(&mut session, &problem, budget, interrupt, &bar)?;
+    let run = users.ask(&problem, budget, interrupt, &bar)?;
+    let session = users.session();
 
     let model = model(args, &data, loss, session.point(), run.interrupted())?;
     let settings = SettingsReport {
@@ -182,12 +192,12 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         standardised: !args.data.no_standardise,
         table: method.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
-    let report = Report::new(&args.file, &model, &method, settings, &session, &run, &data.user_names, card);
+    let report = Report::new(&args.file, &model, &method, settings, session, &run, &data.user_names, card);
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("gap.csv", gap_csv(&run))?;
-    folder.write_figure("gap", &figure(args, &method, &session, &run))?;
+    folder.write_figure("gap", &figure(args, &method, session, &run))?;
     folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;
@@ -198,6 +208,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if run.interrupted() {
         let queries = session.queries();
         terminal::complain(&format!("interrupted: what was reached after {queries} queries is in {}", out.display()));
+        if args.ledger.is_some() {
+            terminal::complain("go on with the same command");
+        }
         return Ok(Outcome::Interrupted);
     }
     if let Some(warning) = report.warning() {

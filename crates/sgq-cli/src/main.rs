@@ -10,6 +10,7 @@ mod model;
 mod predict;
 mod reproduce;
 mod run;
+mod session;
 mod terminal;
 
 use std::{env, process::ExitCode};
@@ -22,7 +23,8 @@ use clap::{Parser, Subcommand};
     name = "sgq",
     version,
     arg_required_else_help = true,
-    after_help = "Example:\n  sgq reproduce --out out/paper\n  sgq fit patients.csv --user hospital --target died"
+    after_help = "Example:\n  sgq reproduce --out out/paper\n  sgq fit patients.csv --user hospital --target died\n  \
+                  sgq session new study.sgq --users clinics.csv --dim 6 --budget 300"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -38,6 +40,7 @@ enum Command {
     Certify(certify::Args),
     Bench(bench::Args),
     Methods(methods::Args),
+    Session(session::Args),
 }
 
 /// How a command that did not fail ended.
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Certify(args) => certify::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
+        Command::Session(args) => session::run(&args),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

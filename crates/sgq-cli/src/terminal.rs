@@ -128,6 +128,14 @@ pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
     bar
 }
 
+/// A progress bar over the queries of a session, with room for whom it asks and what remains; none where nobody is watching.
+pub fn session_progress(name: &str, budget: Option<u64>, hidden: bool) -> ProgressBar {
+    let after = if budget.is_some() { "{pos} of {len} queries  {wide_msg}" } else { "{pos} queries  {wide_msg}" };
+    let bar = bar(budget.unwrap_or(0), after, hidden);
+    bar.set_prefix(one_line(name));
+    bar
+}
+
 /// A progress bar over methods on problems; none where nobody is watching.
 pub fn cell_progress(name: &str, cells: u64, hidden: bool) -> ProgressBar {
     let bar = bar(cells, "{pos}/{len} methods on problems  {eta} left", hidden);
@@ -149,7 +157,8 @@ fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
     bar
 }
 
-fn counted(count: u64, noun: &str) -> String {
+/// `1 answer`, `2 answers`.
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -8,6 +8,8 @@ mod losses;
 mod order;
 mod sampling;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -278,12 +280,91 @@ pub struct Chosen {
     pub weight: f64,
     /// Users whose losses were looked at.
     pub polled: u64,
+    /// Why it was picked, as far as the choice says.
+    pub why: Why,
 }
 
 impl Chosen {
     /// A user with a weight of 1.
     pub fn user(user: usize) -> Self {
-        Self { user, explored: None, weight: 1.0, polled: 0 }
+        Self { user, explored: None, weight: 1.0, polled: 0, why: Why::Chosen }
+    }
+
+    /// A user with a weight of 1, and why it was picked.
+    pub fn because(user: usize, why: Why) -> Self {
+        Self { why, ..Self::user(user) }
+    }
+}
+
+/// Why a user is asked: a word for the record, and for whoever watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Why {
+    /// The choice picked it, at random or in turn.
+    Chosen,
+    /// The choice gave it the largest score.
+    Scored,
+    /// The choice picked it at random, in order to explore.
+    Explored,
+    /// Everybody is asked at this point.
+    Sweep,
+    /// Nobody has asked it before.
+    New,
+    /// Its last answer is the most out of date.
+    Again,
+    /// The point is a short way off, to see how gradients change.
+    Probe,
+    /// Its last answer was set aside as too long: the point is on the way back.
+    SetAside,
+    /// The update wants a gradient at another point than the current one.
+    Elsewhere,
+}
+
+impl Why {
+    /// Every reason.
+    pub const ALL: [Self; 9] = [
+        Self::Chosen,
+        Self::Scored,
+        Self::Explored,
+        Self::Sweep,
+        Self::New,
+        Self::Again,
+        Self::Probe,
+        Self::SetAside,
+        Self::Elsewhere,
+    ];
+
+    /// The word in a record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Chosen => "chosen",
+            Self::Scored => "scored",
+            Self::Explored => "explored",
+            Self::Sweep => "sweep",
+            Self::New => "new",
+            Self::Again => "again",
+            Self::Probe => "probe",
+            Self::SetAside => "set-aside",
+            Self::Elsewhere => "elsewhere",
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    /// In words, for a person.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chosen => "chosen",
+            Self::Scored => "expected to improve the point the most",
+            Self::Explored => "at random, to explore",
+            Self::Sweep => "everybody is asked at this point",
+            Self::New => "not asked before",
+            Self::Again => "its last answer is the most out of date",
+            Self::Probe => "a probe, to see how gradients change",
+            Self::SetAside => "its last answer was set aside",
+            Self::Elsewhere => "a gradient at another point is wanted",
+        })
     }
 }
 

@@ -39,7 +39,7 @@ pub mod update;
 
 pub use answer::{Answer, Detail};
 pub use belief::{Belief, LastGradient, Remaining};
-pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene};
+pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene, Why};
 pub use linear::LinearSaga;
 pub use meter::Meter;
 pub use method::Method;
@@ -49,7 +49,7 @@ pub use part::Part;
 pub use problem::Problem;
 pub use random::Random;
 pub use score::{best_improvement, bonus, expected_improvement};
-pub use session::{MemberError, PaidAnswer, Query, Session, Sight, StopReason, TellError, Ticket};
+pub use session::{Fate, MemberError, PaidAnswer, Query, Session, Sight, StopReason, TellError, Ticket};
 pub use setting::{Setting, SettingError};
 pub use settings::{Settings, SettingsError};
 pub use smoothness::{Smoothness, SmoothnessError};

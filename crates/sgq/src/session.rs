@@ -19,10 +19,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::{
-    Answer, Belief, Chosen, Detail, Meter, Oracle, Problem, Random, Smoothness, answer::OwnedAnswer, kernel,
-    method::Parts, random::Fingerprint, step_size::Schedule, theory::Theorem,
+    Answer, Belief, Chosen, Detail, Meter, Oracle, Problem, Random, Smoothness, Why, answer::OwnedAnswer,
+    choice::Purpose, kernel, method::Parts, random::Fingerprint, step_size::Schedule, theory::Theorem,
 };
 
+pub use answers::Fate;
 pub use earlier::{EarlierError, PaidAnswer, Refused};
 pub use ending::Uncertified;
 use ending::{Certifying, GradientSizes};
@@ -130,6 +131,8 @@ pub struct Query {
     pub point: Arc<[f64]>,
     /// Whether the user was picked at random in order to explore; `None` in a sweep, and for methods without exploration.
     pub explored: Option<bool>,
+    /// Why this user is asked.
+    pub why: Why,
     /// What would be of use beside the gradient. A user may say less, and more is not looked at.
     pub wants: Detail,
 }
@@ -146,8 +149,16 @@ impl fmt::Display for Ticket {
 
 impl Question {
     fn query(&self, wants: Detail) -> Query {
-        let Self { ticket, chosen, point, .. } = self;
-        Query { ticket: *ticket, user: chosen.user, point: Arc::clone(point), explored: chosen.explored, wants }
+        let Self { ticket, chosen, purpose, point, .. } = self;
+        let why = match (purpose, chosen.explored) {
+            (Purpose::Sweep { .. }, _) => Why::Sweep,
+            (Purpose::Elsewhere, _) => Why::Elsewhere,
+            (_, Some(true)) => Why::Explored,
+            (_, Some(false)) => Why::Scored,
+            (_, None) => chosen.why,
+        };
+        let Chosen { user, explored, .. } = *chosen;
+        Query { ticket: *ticket, user, point: Arc::clone(point), explored, why, wants }
     }
 }
 

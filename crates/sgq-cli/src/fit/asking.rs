@@ -77,24 +77,9 @@ pub fn ask_users(
     interrupt: &AtomicBool,
     bar: &ProgressBar,
 ) -> Result<Run, SimulationError> {
-    let gap_at = |point: &[f64]| problem.gap(point).ok_or(SimulationError::NoOptimum);
-    let gaps = vec![(0, gap_at(session.point())?)];
-    let every = budget.div_ceil(LOOKS).max(1);
-    let mut looks = Looks { problem, every, interrupt, bar, gaps, sent: Sent::default() };
+    let mut looks = Looks::new(problem, session.point(), budget, interrupt, bar)?;
     let stop = drive(session, problem, &mut looks)?;
-    let mut run = Run { gaps: looks.gaps, sent: looks.sent, end: stop.map_or(End::Interrupted, End::Stopped) };
-    // The last look may have been a while ago; what it sees after divergence is not where the run went.
-    let gap = if run.diverged() { f64::INFINITY } else { gap_at(session.point())? };
-    if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
-        run.gaps.pop();
-    }
-    run.gaps.push((session.queries(), gap));
-    if run.interrupted() {
-        bar.abandon();
-    } else {
-        bar.finish();
-    }
-    Ok(run)
+    looks.end(session, stop)
 }
 
 /// What is believed to remain, in parts of the gap at the start.
@@ -105,7 +90,7 @@ pub fn in_parts(remaining: &Remaining) -> String {
 }
 
 /// Looks at the gap now and then, and shows how far it is.
-struct Looks<'a> {
+pub(super) struct Looks<'a> {
     problem: &'a Regression,
     /// Every so many queries.
     every: u64,
@@ -115,28 +100,81 @@ struct Looks<'a> {
     sent: Sent,
 }
 
-impl Observer for Looks<'_> {
-    fn telling(&mut self, billed: &Billed<'_>) -> io::Result<()> {
-        let Answer { gradient, loss, hessian, .. } = billed.answer;
+impl<'a> Looks<'a> {
+    pub fn new(
+        problem: &'a Regression,
+        start: &[f64],
+        budget: u64,
+        interrupt: &'a AtomicBool,
+        bar: &'a ProgressBar,
+    ) -> Result<Self, SimulationError> {
+        let gap = problem.gap(start).ok_or(SimulationError::NoOptimum)?;
+        let every = budget.div_ceil(LOOKS).max(1);
+        Ok(Self { problem, every, interrupt, bar, gaps: vec![(0, gap)], sent: Sent::default() })
+    }
+
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+
+    /// Counts what an answer holds.
+    pub fn count(&mut self, answer: &Answer<'_>) {
+        let Answer { gradient, loss, hessian, .. } = answer;
         self.sent.gradients += gradient.len() as u64;
         self.sent.losses += u64::from(loss.is_some());
         self.sent.hessians += hessian.map_or(0, <[f64]>::len) as u64;
-        Ok(())
     }
 
-    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
+    /// Looks at the gap after an answer, where it is its turn.
+    pub fn look(&mut self, session: &Session<'_>) {
         let queries = session.queries();
         if queries.is_multiple_of(self.every) {
             self.gaps.push((queries, self.problem.gap(session.point()).unwrap_or(f64::NAN)));
         }
+    }
+
+    /// Shows how far it is.
+    pub fn show(&self, session: &Session<'_>) {
         if !self.bar.is_hidden() {
-            self.bar.set_position(queries);
+            self.bar.set_position(session.queries());
             if let Some(remaining) = session.remaining() {
                 self.bar.set_message(format!("remaining {}", in_parts(&remaining)));
             } else if let Some(norm) = session.surrogate_gradient_norm() {
                 self.bar.set_message(format!("surrogate gradient {}", short(norm)));
             }
         }
-        if self.interrupt.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What it came to; without a reason it was interrupted.
+    pub fn end(self, session: &Session<'_>, stop: Option<StopReason>) -> Result<Run, SimulationError> {
+        let mut run = Run { gaps: self.gaps, sent: self.sent, end: stop.map_or(End::Interrupted, End::Stopped) };
+        // The last look may have been a while ago; what it sees after divergence is not where the run went.
+        let gap = match run.diverged() {
+            true => f64::INFINITY,
+            false => self.problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?,
+        };
+        if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
+            run.gaps.pop();
+        }
+        run.gaps.push((session.queries(), gap));
+        if run.interrupted() {
+            self.bar.abandon();
+        } else {
+            self.bar.finish();
+        }
+        Ok(run)
+    }
+}
+
+impl Observer for Looks<'_> {
+    fn telling(&mut self, billed: &Billed<'_>) -> io::Result<()> {
+        self.count(&billed.answer);
+        Ok(())
+    }
+
+    fn told(&mut self, session: &Session<'_>) -> ControlFlow<()> {
+        self.look(session);
+        self.show(session);
+        if self.is_interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -245,13 +245,20 @@ impl DataOptions {
     }
 }
 
+/// The method of a name, or the default where so many users are asked, with its settings as asked for.
+pub fn choose_method(name: Option<&str>, asked: u64, set: &[NewSetting]) -> Result<Method, FitError> {
+    let mut method = match name {
+        Some(name) => Method::by_name(name).map_err(|_| FitError::UnknownMethod { name: name.to_owned() })?,
+        None => Method::default_for(asked),
+    };
+    set.iter().try_for_each(|setting| setting.change(&mut method))?;
+    Ok(method)
+}
+
 impl MethodOptions {
     /// The method where at most so many users are asked, with its exploration probability and its settings as asked for.
     pub fn choose(&self, asked: u64) -> Result<Method, FitError> {
-        let mut method = match &self.method {
-            Some(name) => Method::by_name(name).map_err(|_| FitError::UnknownMethod { name: name.clone() })?,
-            None => Method::default_for(asked),
-        };
+        let mut method = choose_method(self.method.as_deref(), asked, &[])?;
         if let Some(p) = self.p {
             method.set("p", Value::Number(p)).map_err(|error| match error {
                 SettingError::Unknown { method, .. } => FitError::NoExploration { method: method.into() },
@@ -328,27 +335,27 @@ fn parse_loss(text: &str) -> Result<Loss, String> {
     }
 }
 
-fn parse_positive(text: &str) -> Result<f64, String> {
+pub fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
     number.ok_or_else(|| "expected a positive number".to_owned())
 }
 
-fn parse_setting(text: &str) -> Result<NewSetting, String> {
+pub fn parse_setting(text: &str) -> Result<NewSetting, String> {
     let (name, value) = text.split_once('=').ok_or("expected a name and a value, such as lazy=true")?;
     Ok(NewSetting { name: name.trim().to_owned(), value: value.trim().to_owned() })
 }
 
-fn parse_budget(text: &str) -> Result<u64, String> {
+pub fn parse_budget(text: &str) -> Result<u64, String> {
     let queries = text.parse().ok().filter(|queries| (1..=MAX_BUDGET).contains(queries));
     queries.ok_or_else(|| format!("expected a whole number from 1 to {MAX_BUDGET}"))
 }
 
-fn parse_open(text: &str) -> Result<usize, String> {
+pub fn parse_open(text: &str) -> Result<usize, String> {
     let questions = text.parse().ok().filter(|questions| (1..=MAX_OPEN).contains(questions));
     questions.ok_or_else(|| format!("expected a whole number from 1 to {MAX_OPEN}"))
 }
 
-fn parse_answers(text: &str) -> Result<Detail, String> {
+pub fn parse_answers(text: &str) -> Result<Detail, String> {
     let words = || Detail::ALL.iter().map(|detail| (detail, detail.to_string()));
     let found = words().find(|(_, word)| *word == text.to_lowercase());
     found.map(|(detail, _)| *detail).ok_or_else(|| "expected gradient, loss or hessian".to_owned())
@@ -370,6 +377,11 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
         [one] if one.is_ascii() && !one.is_ascii_alphanumeric() && !b"\"\r\n".contains(one) => Ok(*one),
         _ => Err("expected one character that is no letter, digit or quote, or `tab`".to_owned()),
     }
+}
+
+/// What the options of other commands are read by as well.
+pub mod parse {
+    pub use super::{parse_answers, parse_budget, parse_open, parse_positive, parse_setting};
 }
 
 /// Why there is no fit. Nobody was asked anything.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{folder_with, read, read_text, refuses, root, sgq, succeeds, text};
 
 /// Seven hospitals of unequal size: a number, a column with levels, and who died.
-fn patients() -> String {
+pub(crate) fn patients() -> String {
     let mut csv = "hospital,age,ward,died,days\n".to_owned();
     for row in 0..90_u32 {
         // No two hospitals alike, nothing random.

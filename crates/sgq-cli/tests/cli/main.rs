@@ -10,9 +10,11 @@ mod benchmark;
 mod certify;
 mod early_ends;
 mod fit;
+mod fit_on_ledger;
 mod overwriting;
 mod random;
 mod reproduce;
+mod session;
 mod terminal;
 mod users;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Scene};
+use super::{Choice, ChoiceError, Chosen, Scene, Why};
 use crate::{
     Belief as _, Random,
     belief::{
@@ -53,7 +53,7 @@ impl Informative {
         };
         let Some(unasked) = self.unasked(scene) else {
             let user = gains().reduce(larger).map(|(_, user)| user);
-            return user.map_or_else(|| scene.any_free(random), Ok).map(Chosen::user);
+            return user.map_or_else(|| scene.any_free(random), Ok).map(again_to);
         };
         let told = own.mean().map_or(0.0, Mean::told_by_new) * belief.size(unasked).powi(2) / scene.cost(unasked);
         let is_enough =
@@ -63,7 +63,7 @@ impl Informative {
             false => gains().reduce(larger).filter(|(gain, _)| own.cut || is_enough(*gain)),
         };
         self.again = again.is_some();
-        Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)))
+        Ok(again.map_or_else(|| new(unasked), |(_, user)| again_to(user)))
     }
 
     /// The next who was not asked.
@@ -79,6 +79,14 @@ impl Informative {
         let (before, left) = self.order.split_at(self.passed);
         left.iter().chain(before).copied().find(|user| !belief.is_asked(*user) && scene.is_free(*user))
     }
+}
+
+fn new(user: usize) -> Chosen {
+    Chosen::because(user, Why::New)
+}
+
+fn again_to(user: usize) -> Chosen {
+    Chosen::because(user, Why::Again)
 }
 
 /// Who was asked has a score, and when that was: the largest score for each unit of cost in the less recently asked half, and
@@ -116,11 +124,11 @@ impl Choice<Model> for Informative {
         }
         // The update has gone a little way down this user's gradient.
         if let Some((user, _)) = belief.lacks_curvature_of().filter(|(user, _)| scene.is_free(*user)) {
-            return Ok(Chosen::user(user));
+            return Ok(Chosen::because(user, Why::Probe));
         }
         // Where it was too far for this user, it is to say how far it is not.
         if let Some(user) = belief.set_aside_last().filter(|user| scene.is_free(*user)) {
-            return Ok(Chosen::user(user));
+            return Ok(Chosen::because(user, Why::SetAside));
         }
         let size_squared = |user: usize| belief.size(user) * belief.size(user);
         if let Some(unasked) = self.unasked(scene) {
@@ -137,14 +145,14 @@ impl Choice<Model> for Informative {
             };
             self.again = again.is_some();
             self.looked_again += usize::from(looks && self.again);
-            return Ok(Chosen::user(again.map_or(unasked, |(_, user)| user)));
+            return Ok(again.map_or_else(|| new(unasked), |(_, user)| again_to(user)));
         }
         if belief.has_failed() {
             // The proof is for users at random.
             return Ok(Chosen::user(scene.any_free(random)?));
         }
         match farthest(scene) {
-            Some((_, user)) => Ok(Chosen::user(user)),
+            Some((_, user)) => Ok(again_to(user)),
             None if scene.all_free() => Err(ChoiceError::NoScore),
             // Who can be asked was never asked, or nobody can be.
             None => Ok(Chosen::user(scene.any_free(random)?)),

@@ -11,6 +11,17 @@ use crate::{
     update::Wants,
 };
 
+/// What becomes of an answer that can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It answers a question that is out.
+    New,
+    /// It answers a question that had failed.
+    Late,
+    /// It was told before: nothing changes.
+    Known,
+}
+
 impl Session<'_> {
     /// Takes the answer to a question: bills it, then uses it. Answers may come in any order.
     ///
@@ -19,16 +30,13 @@ impl Session<'_> {
     /// billed and believed, and the point stays.
     pub fn tell<'a>(&mut self, ticket: Ticket, answer: impl Into<Answer<'a>>) -> Result<(), TellError> {
         let answer = answer.into();
-        match self.state.questions.outcome(ticket) {
-            None => return Err(TellError::UnknownTicket { ticket }),
-            Some(Outcome::Answered(taken)) if taken == fingerprint(&answer) => return Ok(()),
-            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
-            Some(Outcome::Open | Outcome::Failed { .. }) => {}
+        if self.preview(ticket, answer)? == Fate::Known {
+            return Ok(());
         }
-        let billed = self.state.questions.outcome(ticket) == Some(Outcome::Failed { billed: true });
+        let outcome = self.state.questions.outcome(ticket);
         let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
         let user = question.chosen.user;
-        self.check(user, &question.point, question.purpose, &answer)?;
+        let billed = outcome == Some(Outcome::Failed { billed: true });
         match billed {
             // It was paid for when it failed.
             true => self.state.meter.receive(&answer),
@@ -40,6 +48,33 @@ impl Session<'_> {
             self.state.stop = self.reason_to_stop(false);
         }
         Ok(())
+    }
+
+    /// What [`tell`](Session::tell) would make of an answer, without telling it: for a record that is written before an answer is
+    /// used.
+    ///
+    /// ```
+    /// # use sgq::{Fate, Session, Settings, method};
+    /// let mut session = Session::new(method::shuffled_sgd(), Settings::new(vec![5.0], 3).step_size(0.1).budget(9))?;
+    /// let query = session.ask()?.unwrap();
+    /// assert_eq!(session.preview(query.ticket, &[1.0])?, Fate::New);
+    /// assert!(session.preview(query.ticket, &[f64::NAN]).is_err());
+    /// session.tell(query.ticket, &[1.0])?;
+    /// assert_eq!(session.preview(query.ticket, &[1.0])?, Fate::Known);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn preview<'a>(&self, ticket: Ticket, answer: impl Into<Answer<'a>>) -> Result<Fate, TellError> {
+        let answer = answer.into();
+        let fate = match self.state.questions.outcome(ticket) {
+            None => return Err(TellError::UnknownTicket { ticket }),
+            Some(Outcome::Answered(taken)) if taken == fingerprint(&answer) => return Ok(Fate::Known),
+            Some(Outcome::Answered(_)) => return Err(TellError::AnsweredAlready { ticket }),
+            Some(Outcome::Open) => Fate::New,
+            Some(Outcome::Failed { .. }) => Fate::Late,
+        };
+        let question = self.state.questions.with_ticket(ticket).ok_or(TellError::UnknownTicket { ticket })?;
+        self.check(question.chosen.user, &question.point, question.purpose, &answer)?;
+        Ok(fate)
     }
 
     /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Query, Session, State, StopReason, Sweep};
+use super::{Query, Session, State, StopReason, Sweep, Ticket};
 use crate::{ChoiceError, Chosen, Detail, answer::packed_length, choice::Purpose, method::Scenery, update::Wants};
 
 impl Session<'_> {
@@ -12,7 +12,7 @@ impl Session<'_> {
     /// Where one question may be out, asking again gives the same question until its answer is told. Where answers were so large
     /// that no user has a score that is a number, the run has diverged.
     pub fn ask(&mut self) -> Result<Option<Query>, ChoiceError> {
-        if self.state.stop.is_some() {
+        if self.must_wait() {
             return Ok(None);
         }
         if self.state.at_once == 1
@@ -20,11 +20,20 @@ impl Session<'_> {
         {
             return Ok(Some(question.query(self.wants())));
         }
-        let out = self.state.questions.open.len();
-        if out >= self.state.at_once || !self.may_ask() {
-            return Ok(None);
-        }
         self.put_question()
+    }
+
+    /// Whether [`ask`](Session::ask) has nothing to say, and would change nothing: the run has stopped, or as many questions are out
+    /// as may be. Where it is false, nobody may be there to be asked all the same, and only `ask` finds out.
+    pub fn must_wait(&self) -> bool {
+        let out = self.state.questions.open.len();
+        let asks_again = self.state.at_once == 1 && out == 1;
+        self.state.stop.is_some() || (!asks_again && (out >= self.state.at_once || !self.may_ask()))
+    }
+
+    /// The ticket of the next question.
+    pub fn next_ticket(&self) -> Ticket {
+        self.state.questions.next_ticket()
     }
 
     /// As many further questions as may be out, at most so many.

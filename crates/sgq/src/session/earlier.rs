@@ -88,6 +88,7 @@ impl<'s> Session<'s> {
             session.repeat(&answers[..own])?;
             for (index, answer) in answers.iter().enumerate().skip(own) {
                 session.take_over(answer).map_err(|error| error.at(index))?;
+                session.state.meter.take_over();
             }
             session.state.sweep = match session.parts.wants() {
                 Wants::Everybody => Some(Sweep::from(0)),
@@ -99,6 +100,36 @@ impl<'s> Session<'s> {
             session.state.stop = session.reason_to_stop(true);
         }
         Ok(session)
+    }
+
+    /// Whether [`tell_unasked`](Session::tell_unasked) would take an answer, without telling it.
+    pub fn preview_unasked(&self, answer: &PaidAnswer) -> Result<(), Refused> {
+        let PaidAnswer { user, point, .. } = answer;
+        let (users, dim) = (self.state.users(), self.state.point.len());
+        if *user >= users {
+            return Err(Refused::NoSuchUser { user: *user, users });
+        }
+        if point.len() != dim || point.iter().any(|x| !x.is_finite()) {
+            return Err(Refused::Point { user: *user, dim });
+        }
+        Ok(self.check(*user, point, Purpose::Earlier, &answer.answer())?)
+    }
+
+    /// Takes an answer to a question that this session has not asked: bills it, unless it is paid for already, and uses it as
+    /// [`with_answers`](Session::with_answers) would have.
+    pub fn tell_unasked(&mut self, answer: &PaidAnswer, is_paid: bool) -> Result<(), Refused> {
+        let stop = self.state.stop;
+        match self.state.left.contains(&answer.user) {
+            // As any answer of somebody who has left, it is paid for and not used.
+            true => self.preview_unasked(answer)?,
+            false => self.take_over(answer)?,
+        }
+        match is_paid {
+            true => self.state.meter.receive(&answer.answer()),
+            false => self.state.meter.bill(answer.user, &answer.answer()),
+        }
+        self.state.stop = stop.or_else(|| self.reason_to_stop(true));
+        Ok(())
     }
 
     /// Takes in answers as long as they are to the questions that it asks; returns how many were.
@@ -130,16 +161,9 @@ impl<'s> Session<'s> {
 
     /// Takes in an answer to a question that this session has not asked.
     fn take_over(&mut self, answer: &PaidAnswer) -> Result<(), Refused> {
+        self.preview_unasked(answer)?;
         let (PaidAnswer { user, point, .. }, answer) = (answer, answer.answer());
-        let (users, dim) = (self.state.users(), self.state.point.len());
-        if *user >= users {
-            return Err(Refused::NoSuchUser { user: *user, users });
-        }
-        if point.len() != dim || point.iter().any(|x| !x.is_finite()) {
-            return Err(Refused::Point { user: *user, dim });
-        }
-        self.check(*user, point, Purpose::Earlier, &answer)?;
-        self.state.meter.take_over();
+        let users = self.state.users();
         // Where it diverged on the way does not matter, if it came back: a method may take over because of that.
         (self.state.follow_up, self.state.stop) = (None, None);
         let within = !self.state.stop_rules.diverged(point);

@@ -145,6 +145,17 @@ impl Session<'_> {
         if gap.is_finite() { Ok(gap) } else { Err(Uncertified::Overflow) }
     }
 
+    /// How many queries may be paid for in all, where that is limited.
+    pub fn budget(&self) -> Option<u64> {
+        self.state.stop_rules.budget()
+    }
+
+    /// What is left of the [budget in cost](crate::Settings::cost_budget), once what is out is paid; none where there is no such
+    /// budget.
+    pub fn cost_left(&self) -> Option<f64> {
+        self.state.cost_left()
+    }
+
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop

@@ -67,10 +67,14 @@ pub(super) struct Questions {
 impl Questions {
     /// Puts a question.
     pub fn put(&mut self, chosen: Chosen, purpose: Purpose, point: Arc<[f64]>, progress: Progress) -> &Question {
-        let ticket = Ticket(self.outcomes.len() as u64);
+        let ticket = self.next_ticket();
         self.outcomes.push(Outcome::Open);
         self.open.push(Question { ticket, chosen, purpose, point, progress });
         &self.open[self.open.len() - 1]
+    }
+
+    pub fn next_ticket(&self) -> Ticket {
+        Ticket(self.outcomes.len() as u64)
     }
 
     pub fn outcome(&self, ticket: Ticket) -> Option<Outcome> {

@@ -131,6 +131,10 @@ impl StopRules {
         })
     }
 
+    pub(super) fn budget(&self) -> Option<u64> {
+        self.budget
+    }
+
     pub(super) fn has_target_gap(&self) -> bool {
         self.target_gap.is_some()
     }

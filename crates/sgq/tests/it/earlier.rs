@@ -439,3 +439,56 @@ fn a_diverged_run_can_be_taken_over() {
         assert!(session.point()[0].abs() < 0.05, "{} at {:?}", session.name(), session.point());
     }
 }
+
+/// Answers that this session has not asked for come one by one, as they would all at once: billed unless they are paid for, and not
+/// used where their user has left.
+#[test]
+fn answers_to_questions_of_another_session_are_taken_one_by_one() {
+    let (problem, settings) = problem();
+    let mut other = Session::new(method::frugal(), settings.clone().seed(77)).unwrap();
+    let paid: Vec<PaidAnswer> = (0..12).map(|_| advance(&mut other, &problem)).collect();
+    let all = Session::with_answers(method::frugal(), settings.clone(), Sight::Blind, &paid[..10]).unwrap();
+    let mut one_by_one = Session::with_answers(method::frugal(), settings, Sight::Blind, &paid[..9]).unwrap();
+    one_by_one.tell_unasked(&paid[9], false).unwrap();
+    let bits = |session: &Session<'_>| session.point().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&one_by_one), bits(&all));
+    assert_eq!((one_by_one.queries(), one_by_one.meter().numbers()), (1, DIM as u64));
+    one_by_one.tell_unasked(&paid[10], true).unwrap();
+    assert_eq!((one_by_one.queries(), one_by_one.meter().numbers()), (1, 2 * DIM as u64));
+    one_by_one.leave(paid[11].user).unwrap();
+    let believed = bits(&one_by_one);
+    one_by_one.tell_unasked(&paid[11], false).unwrap();
+    assert_eq!((bits(&one_by_one), one_by_one.queries()), (believed, 2));
+    for wrong in [
+        PaidAnswer::new(USERS, &[0.0; DIM], &[1.0; DIM]),
+        PaidAnswer::new(0, &[0.0; DIM + 1], &[1.0; DIM]),
+        PaidAnswer::new(0, &[f64::NAN; DIM], &[1.0; DIM]),
+        PaidAnswer::new(0, &[0.0; DIM], &[f64::INFINITY; DIM]),
+    ] {
+        let error = one_by_one.preview_unasked(&wrong).unwrap_err();
+        assert_eq!(one_by_one.tell_unasked(&wrong, false).unwrap_err(), error);
+    }
+    assert_eq!(one_by_one.queries(), 2);
+}
+
+/// `must_wait` is true exactly where `ask` has nothing to say and changes nothing, but for those who are away.
+#[test]
+fn whoever_must_wait_asks_nobody() {
+    let (problem, settings) = problem();
+    let mut session = Session::new(method::frugal(), settings.budget(9).open(2)).unwrap();
+    loop {
+        let (next, before) = (session.next_ticket(), session.snapshot().unwrap());
+        let waits = session.must_wait();
+        match session.ask().unwrap() {
+            Some(query) => assert!(!waits && query.ticket == next),
+            None => {
+                assert!(waits && session.snapshot().unwrap() == before);
+                let Some(query) = session.pending().next() else { break };
+                let mut gradient = vec![0.0; DIM];
+                problem.gradient(query.user, &query.point, &mut gradient);
+                session.tell(query.ticket, &gradient).unwrap();
+            }
+        }
+    }
+    assert_eq!((session.queries(), session.budget()), (9, Some(9)));
+}

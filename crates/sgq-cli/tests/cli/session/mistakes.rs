@@ -1,0 +1,141 @@
+//! Whatever can be typed wrong: named, with the remedy, and nothing changes.
+
+use std::fs;
+
+use super::{count, new, place, succeeds};
+use crate::refuses;
+
+#[test]
+fn a_new_session_names_what_is_wrong() {
+    let place = place();
+    let place = place.path();
+    fs::write(place.join("costs.csv"), "user,cost\nnorth,1\nsouth,cheap\n").unwrap();
+    fs::write(place.join("column.csv"), "user,wieght\nnorth,1\n").unwrap();
+    fs::write(place.join("twice.csv"), "user\nnorth\nsouth\nnorth\n").unwrap();
+    fs::write(place.join("some.csv"), "user,smoothness\nnorth,1\nsouth,\n").unwrap();
+    fs::write(place.join("start.json"), "[1, \"two\"]").unwrap();
+    let with = |users: &'static str, more: &[&'static str]| {
+        [&["session", "new", "study.sgq", "--users", users][..], more].concat()
+    };
+    let usual = |more: &[&'static str]| with("clinics.csv", &[&["--dim", "2"][..], more].concat());
+    for (arguments, expected) in [
+        (with("clinic.csv", &["--dim", "2"]), "clinic.csv: cannot be read"),
+        (with("costs.csv", &["--dim", "2"]), "costs.csv: line 3: the cost is \"cheap\": it must be a positive number"),
+        (
+            with("column.csv", &["--dim", "2"]),
+            "column.csv: line 1: a column is called \"wieght\"; did you mean \"weight\"?",
+        ),
+        (with("twice.csv", &["--dim", "2"]), "twice.csv: line 4: the user \"north\" is on line 2 already"),
+        (with("some.csv", &["--dim", "2"]), "some.csv: line 3: the user \"south\" has no smoothness, and others have"),
+        (with("clinics.csv", &[]), "--dim <N>"),
+        (with("clinics.csv", &["--dim", "0"]), "expected a whole number from 1"),
+        (with("clinics.csv", &["--start", "1,2", "--dim", "3"]), "--start has 2 numbers, and --dim is 3"),
+        (
+            with("clinics.csv", &["--start", "1,two"]),
+            "--start \"1,two\" is neither numbers with commas between nor a file",
+        ),
+        (with("clinics.csv", &["--start", "start.json"]), "the file must hold a list of numbers"),
+        (with("clinics.csv", &["--start", "1,NaN"]), "coordinate 1 of the starting point is NaN"),
+        (usual(&["--method", "frugl"]), "there is no method \"frugl\"; did you mean \"frugal\"?"),
+        (usual(&["--method", "sgq", "--set", "lasy=true"]), "sgq has no setting \"lasy\"; did you mean \"lazy\"?"),
+        (usual(&["--step-size", "0.1"]), "frugal has no step size"),
+        (usual(&["--method", "sgd", "--step-size", "0.1"]), "nothing would ever stop it: sgd cannot tell what remains"),
+        (usual(&["--method", "saga", "--budget", "9"]), "saga"),
+        (usual(&["--tol", "2"]), "the tolerance is 2"),
+        (usual(&["--budget", "0"]), "expected a whole number from 1"),
+        (usual(&["--cost-budget", "-1"]), "expected a positive number"),
+        (usual(&["--open", "0"]), "expected a whole number from 1"),
+        (usual(&["--answers", "hesian"]), "expected gradient, loss or hessian"),
+        (usual(&["--certified-gap", "0.1"]), "a certified gap cannot stop this run"),
+        (usual(&["--too-long", "clip"]), "expected ignore, flag or refuse"),
+        (usual(&["--delta", "2"]), "delta must lie between 0 and 1"),
+        (usual(&["--epsilon", "0"]), "expected a positive number"),
+        (usual(&["--answers-each", "0"]), "expected a whole number from 1"),
+    ] {
+        let told = refuses(place, &arguments);
+        assert!(told.contains(expected), "{arguments:?}: {told}");
+        assert!(!place.join("study.sgq").exists(), "{arguments:?}");
+    }
+    let told = refuses(place, &["session", "new", "nowhere/study.sgq", "--users", "clinics.csv", "--dim", "2"]);
+    assert!(told.contains("there is no folder nowhere: make it first"), "{told}");
+    new(place, "study.sgq", &[]);
+    let told = refuses(place, &["session", "new", "study.sgq", "--users", "clinics.csv", "--dim", "2"]);
+    assert!(told.contains("study.sgq is there already") && told.contains("sgq session status study.sgq"), "{told}");
+}
+
+#[test]
+fn every_verb_names_what_is_wrong() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "9", "--tol", "off"]);
+    fs::write(place.join("notes.sgq"), "what a day").unwrap();
+    fs::write(place.join("good.json"), "{\"gradient\": [1, 2]}").unwrap();
+    fs::write(place.join("half.json"), "{\"gradient\": [1,").unwrap();
+    fs::write(place.join("long.json"), "{\"gradient\": [1, 2, 3]}").unwrap();
+    fs::write(place.join("huge.json"), "{\"gradient\": [1, 1e300]}").unwrap();
+    fs::write(place.join("other.json"), "{\"ticket\": 4, \"gradient\": [1, 2]}").unwrap();
+    succeeds(place, &["session", "ask", "study.sgq"]);
+    for (arguments, expected) in [
+        (&["ask", "stduy.sgq"][..], "there is no ledger stduy.sgq; did you mean \"study.sgq\"?"),
+        (&["status", "nowhere/study.sgq"], "there is no ledger nowhere/study.sgq: sgq session new makes one"),
+        (&["ask", "notes.sgq"], "notes.sgq is no ledger of sgq"),
+        (&["status", "notes.sgq"], "notes.sgq is no ledger of sgq"),
+        (&["ask", "study.sgq", "--count", "0"], "--count"),
+        (&["tell", "study.sgq"], "<TICKET>"),
+        (&["tell", "study.sgq", "0"], "<ANSWER.json>"),
+        (&["tell", "study.sgq", "0", "nothing.json"], "nothing.json: cannot be read"),
+        (&["tell", "study.sgq", "0", "half.json"], "half.json: it is not JSON: EOF while parsing"),
+        (&["tell", "study.sgq", "0", "long.json"], "has 3 numbers, expected 2"),
+        (&["tell", "study.sgq", "0", "huge.json"], "1e300"),
+        (&["tell", "study.sgq", "0", "other.json"], "it has the ticket 4, and was told for 0"),
+        (&["tell", "study.sgq", "7", "good.json"], "no question has the ticket 7; out are 0"),
+        (
+            &["tell", "study.sgq", "0", "good.json", "--user", "nroth"],
+            "the study has no user \"nroth\"; did you mean \"north\"?",
+        ),
+        (&["fail", "study.sgq", "7"], "no question has the ticket 7; out are 0"),
+        (&["fail", "study.sgq"], "<TICKET>"),
+        (&["fail", "study.sgq", "--older-than", "soon"], "expected a time, such as 90s, 5m, 2h or 7d"),
+        (&["away", "study.sgq", "nroth"], "the study has no user \"nroth\"; did you mean \"north\"?"),
+        (&["away", "study.sgq", "north", "soth"], "did you mean \"south\"?"),
+        (&["back", "study.sgq"], "<USER>"),
+        (&["extend", "study.sgq"], "required"),
+        (&["extend", "study.sgq", "--tol", "2"], "the tolerance is 2"),
+        (&["extend", "study.sgq", "--certified-gap", "0.1"], "certified"),
+        (
+            &["history", "study.sgq", "--kind", "answerd"],
+            "--kind answerd: there is no such event; did you mean \"answered\"?",
+        ),
+        (&["history", "study.sgq", "--user", "nroth"], "did you mean \"north\"?"),
+        (&["history", "study.sgq", "--answers"], "--json"),
+        (&["point", "study.sgq", "--json", "--csv"], "cannot be used with"),
+        (&["salvage", "study.sgq", "study.sgq"], "study.sgq is there already"),
+        (&["run", "study.sgq"], "--command <COMMAND>"),
+        (&["run", "study.sgq", "--command", " "], "the command is empty"),
+        (&["run", "study.sgq", "--command", "sh -c 'x"], "without its other one"),
+        (&["run", "study.sgq", "--command", "x", "--timeout", "0"], "expected a time"),
+        (&["exchange", "study.sgq"], "<DIR>"),
+        (&["exchange", "study.sgq", "good.json"], "cannot make the folder good.json/to/north"),
+    ] {
+        let told = refuses(place, &[&["session"], arguments].concat());
+        assert!(told.contains(expected), "{arguments:?}: {told}");
+    }
+    // Four answers were no answers to a question that is out, and each has its row; nobody is away, and nothing has failed.
+    assert_eq!((count(place, "study.sgq", "refused"), count(place, "study.sgq", "away")), (5, 0));
+    assert_eq!((count(place, "study.sgq", "answered"), count(place, "study.sgq", "failed")), (0, 0));
+}
+
+#[test]
+fn every_verb_explains_itself() {
+    let place = place();
+    let verbs = [
+        "new", "ask", "tell", "fail", "away", "back", "leave", "join", "extend", "status", "pending", "history",
+        "point", "verify", "salvage", "run", "exchange",
+    ];
+    let all = succeeds(place.path(), &["session", "--help"]);
+    for verb in verbs {
+        let help = succeeds(place.path(), &["session", verb, "--help"]);
+        assert!(help.contains(&format!("Example:\n  sgq session {verb} ")), "{verb}: {help}");
+        assert!(all.contains(&format!("\n  {verb} ")), "{verb}: {all}");
+    }
+}

@@ -1,0 +1,256 @@
+//! A session that survives: every event is on the disk before it takes effect.
+
+mod asking;
+mod members;
+mod telling;
+mod writing;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+use sgq::{Method, Session, Settings, StopReason};
+
+pub use self::{asking::Question, telling::Told};
+use crate::{
+    Account, Event, Kind, LedgerError, Plan, Protection, User,
+    lock::Lock,
+    read,
+    record::{self, Facts, Header},
+    restore::{PROGRAM, Restored, Spent, Tickets, restore},
+    schema,
+    seal::Details,
+};
+
+/// At the end of a program, a snapshot is written after so many events.
+const EVENTS_PER_LAST_SNAPSHOT: u64 = 50;
+
+/// A [`Session`] on a file: see the [crate](crate).
+///
+/// # Contract
+///
+/// What a call returns is on the disk. A question is written before it is returned; an answer before the session uses it. Where the
+/// disk refuses, the call fails and the ledger is stale: nothing that was on the disk is lost, and opening it again goes on from there.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    connection: Connection,
+    header: Header,
+    session: Session<'static>,
+    tickets: Tickets,
+    before: Spent,
+    by_name: BTreeMap<String, usize>,
+    accounts: Vec<Account>,
+    /// The length of each user's longest answer, times its weight where it has stated one.
+    longest: Vec<f64>,
+    /// When each question that is out was asked.
+    asked_at: BTreeMap<u64, i64>,
+    seq: i64,
+    seal: Vec<u8>,
+    /// `ask` found nobody, and nothing has happened since.
+    asked_in_vain: bool,
+    /// That is not on the disk yet: it will be with the next event.
+    vain_unwritten: bool,
+    since_snapshot: u64,
+    bytes_since_snapshot: u64,
+    last_snapshot: u64,
+    in_group: bool,
+    is_stale: bool,
+    made_anew: Option<String>,
+    /// Let go after all else.
+    lock: Lock,
+}
+
+impl Ledger {
+    /// Makes a new file for a session. A file that is there is never touched.
+    pub fn create(path: impl AsRef<Path>, plan: &Plan) -> Result<Self, LedgerError> {
+        let path = path.as_ref();
+        plan.protection.check()?;
+        let settings = plan.checked_settings()?;
+        // Whatever is wrong with it is to be found before there is a file.
+        Session::new(plan.method.clone(), settings.clone())?;
+        let facts = Facts::of(plan, &settings)?;
+        schema::check_new(path)?;
+        let lock = Lock::take(path)?;
+        schema::create(path, |connection| facts.write(connection))?;
+        Self::begin(path, lock)
+    }
+
+    /// Goes on with the session of a file, exactly where it was.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        let path = path.as_ref();
+        // Somebody who mistypes a name gets no lock file for it.
+        if !path.exists() {
+            return Err(LedgerError::file(path, std::io::ErrorKind::NotFound.into()));
+        }
+        Self::begin(path, Lock::take(path)?)
+    }
+
+    fn begin(path: &Path, lock: Lock) -> Result<Self, LedgerError> {
+        let log_is_there = schema::log_is_there(path);
+        let connection = schema::open(path)?;
+        let header = Header::read(&connection)?;
+        read::check_whole(path, &connection, &header, log_is_there, lock.mark())?;
+        let restored = restore(&connection, &header)?;
+        schema::limit_log(&connection, header.settings.start.len())?;
+        let (accounts, longest) = read::accounts(&connection, header.users.len())?;
+        let asked_at = read::asked_at(&connection)?;
+        let asked_in_vain = read::waits(&connection)?;
+        // In the file itself, and not in its log: whoever finds it so without a log knows that the log was lost. Until here nothing
+        // was written, so that an error leaves all as it was.
+        connection.execute("INSERT OR REPLACE INTO ledger (name, value) VALUES ('in use', '')", [])?;
+        schema::checkpoint(&connection)?;
+        let Restored { session, tickets, before, seq, seal, replayed, made_anew } = restored;
+        let mut ledger = Self {
+            path: path.into(),
+            by_name: header.users.iter().enumerate().map(|(index, user)| (user.name.clone(), index)).collect(),
+            connection,
+            header,
+            session,
+            tickets,
+            before,
+            accounts,
+            longest,
+            asked_at,
+            seq,
+            seal,
+            asked_in_vain: asked_in_vain && made_anew.is_none(),
+            vain_unwritten: false,
+            since_snapshot: replayed,
+            bytes_since_snapshot: 0,
+            last_snapshot: 0,
+            in_group: false,
+            is_stale: false,
+            made_anew,
+            lock,
+        };
+        ledger.set_mark();
+        if let Some(why) = ledger.made_anew.clone() {
+            ledger.record_rebuilt(&why)?;
+        }
+        Ok(ledger)
+    }
+
+    /// What this version could not go on with is withdrawn.
+    fn record_rebuilt(&mut self, why: &str) -> Result<(), LedgerError> {
+        let out: Vec<u64> = std::mem::take(&mut self.asked_at).into_keys().collect();
+        self.transaction(|ledger| {
+            for ticket in out {
+                let user = record::question(&ledger.connection, ticket)?.map(|asked| asked.user);
+                let event = Event { ticket: Some(ticket), user, ..Event::now(Kind::Withdrawn) };
+                ledger.write(event, Details::Nothing)?;
+            }
+            let words = Some(format!("{PROGRAM}: {why}"));
+            ledger.write(Event { words, ..Event::now(Kind::Rebuilt) }, Details::Nothing)
+        })
+    }
+    /// The session, to look at.
+    pub fn session(&self) -> &Session<'static> {
+        &self.session
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it was made with.
+    pub fn plan(&self) -> Plan {
+        let Header { method, settings, users, protection, .. } = &self.header;
+        Plan::new(method.clone(), settings.clone(), users.clone()).protected(protection.clone())
+    }
+
+    /// Everybody, in order.
+    pub fn users(&self) -> &[User] {
+        &self.header.users
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.header.method
+    }
+
+    /// The settings that it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.header.settings
+    }
+
+    /// A number that no other ledger is likely to have, the same whenever it is opened.
+    pub fn number(&self) -> u64 {
+        self.header.number()
+    }
+
+    /// The limits that it keeps.
+    pub fn protection(&self) -> &Protection {
+        &self.header.protection
+    }
+
+    /// What each user has disclosed.
+    pub fn accounts(&self) -> &[Account] {
+        &self.accounts
+    }
+
+    /// Queries paid for, whatever version of the program asked them.
+    pub fn queries(&self) -> u64 {
+        self.before.queries + self.session.queries()
+    }
+
+    /// What they cost.
+    pub fn cost(&self) -> f64 {
+        self.before.cost + self.session.meter().cost()
+    }
+
+    /// How many numbers their answers held.
+    pub fn numbers(&self) -> u64 {
+        self.before.numbers + self.session.meter().numbers()
+    }
+
+    /// Why the run ended.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.session.stop_reason()
+    }
+
+    /// Why the session was made anew from its answers when it was opened, if it was: this version of the program would have asked
+    /// otherwise.
+    pub fn made_anew(&self) -> Option<&str> {
+        self.made_anew.as_deref()
+    }
+
+    /// A user by name.
+    pub fn user(&self, name: &str) -> Result<usize, LedgerError> {
+        let names = || self.users().iter().map(|user| user.name.clone()).collect();
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| LedgerError::UnknownUser { name: name.to_owned(), names: names() })
+    }
+
+    /// Closes the file so that it opens quickly, and alone, without its log. Dropping a ledger does the same, and cannot say what
+    /// went wrong.
+    pub fn close(mut self) -> Result<(), LedgerError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), LedgerError> {
+        // A copy that the program made of itself has nothing to end.
+        if self.is_stale || !self.lock.is_of_this_process() {
+            return Ok(());
+        }
+        self.flush()?;
+        if self.since_snapshot >= EVENTS_PER_LAST_SNAPSHOT {
+            self.write_snapshot()?;
+        }
+        self.is_stale = true;
+        self.connection.execute("DELETE FROM ledger WHERE name = 'in use'", [])?;
+        schema::checkpoint(&self.connection)?;
+        schema::keep_log(&self.connection, false)
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}

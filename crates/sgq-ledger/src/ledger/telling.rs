@@ -1,0 +1,219 @@
+//! Answers: looked at, then written, then used.
+
+use std::sync::Arc;
+
+use sgq::{Fate, PaidAnswer};
+
+use super::Ledger;
+use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details};
+
+/// What is kept of an answer that was refused.
+const KEPT_OF_REFUSED: usize = 300;
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// It was taken.
+    Taken,
+    /// It was taken, though its question had failed or been withdrawn.
+    Late,
+    /// It was told before: nothing changes.
+    Known,
+    /// It was taken, and is odd.
+    Flagged(String),
+}
+
+impl Ledger {
+    /// Takes the answer to a question, as [`Session::tell`](sgq::Session::tell): it is on the disk before the session uses it. One
+    /// that cannot be taken is recorded with the reason, and its question stays open.
+    pub fn tell(&mut self, ticket: u64, reply: &Reply) -> Result<Told, LedgerError> {
+        self.tell_from(ticket, reply, None, false)
+    }
+
+    /// The same, where it is known who sent it: an answer for somebody else's question is refused. A person who has looked at an answer
+    /// that is out of line may have it `accepted`.
+    pub fn tell_from(
+        &mut self,
+        ticket: u64,
+        reply: &Reply,
+        sender: Option<usize>,
+        accepted: bool,
+    ) -> Result<Told, LedgerError> {
+        self.check_fresh()?;
+        match self.look_at(ticket, reply, sender, accepted) {
+            Ok(looked) => self.take(ticket, reply, looked),
+            Err(LedgerError::Rejected(rejected)) => {
+                let came = || {
+                    let shown: Vec<String> = reply.gradient.iter().take(4).map(|it| format!("{it:e}")).collect();
+                    format!("a gradient of {} numbers: {} …", reply.gradient.len(), shown.join(", "))
+                };
+                // Whoever sent it; where that is not known, whoever was asked.
+                let asked =
+                    || Ok::<_, LedgerError>(record::question(&self.connection, ticket)?.map(|asked| asked.user));
+                let user = if sender.is_some() { sender } else { asked()? };
+                self.refuse(Some(ticket), user, &rejected, &came())?;
+                Err(rejected.into())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Records something that came from a user and is no answer.
+    pub fn refuse(
+        &mut self,
+        ticket: Option<u64>,
+        user: Option<usize>,
+        why: &Rejected,
+        came: &str,
+    ) -> Result<(), LedgerError> {
+        let end = came.char_indices().nth(KEPT_OF_REFUSED).map_or(came.len(), |(end, _)| end);
+        let words = Some(format!("{why} | {}", &came[..end]));
+        // What somebody made up may be larger than any number that a row can hold.
+        let ticket = ticket.filter(|ticket| i64::try_from(*ticket).is_ok());
+        let user = user.filter(|user| *user < self.users().len());
+        self.record(Event { ticket, user, words, ..Event::now(Kind::Refused) })
+    }
+
+    /// Whether an answer can be taken, and how.
+    fn look_at(
+        &self,
+        ticket: u64,
+        reply: &Reply,
+        sender: Option<usize>,
+        accepted: bool,
+    ) -> Result<Looked, LedgerError> {
+        let inner = self.tickets.of_session(ticket);
+        let out = self.session.pending().find(|query| Some(query.ticket) == inner);
+        let (user, point) = match out {
+            Some(query) => (query.user, query.point),
+            None => {
+                let asked = record::question(&self.connection, ticket)?.ok_or(Rejected::UnknownTicket { ticket })?;
+                (asked.user, asked.point.into())
+            }
+        };
+        if let Some(sender) = sender.filter(|sender| *sender != user) {
+            let name = |user: usize| self.users().get(user).map_or_else(|| user.to_string(), |it| it.name.clone());
+            return Err(Rejected::OtherUser { ticket, right: name(user), wrong: name(sender) }.into());
+        }
+        if let Some(what) = reply.is_too_large().or_else(|| reply.privacy?.makes_no_sense()) {
+            return Err(Rejected::Unreadable(what).into());
+        }
+        let fate = match inner {
+            Some(inner) => self.session.preview(inner, reply.answer()).map_err(Rejected::from)?,
+            None => self.fate_of_withdrawn(ticket, &PaidAnswer::new(user, &point, reply.answer()), reply)?,
+        };
+        let odd = match fate {
+            Fate::Known => None,
+            _ => self.is_odd(user, &point, reply)?,
+        };
+        match odd {
+            Some((Policy::Refuse, why)) if !accepted => Err(Rejected::OutOfLine(why).into()),
+            odd => Ok(Looked { user, point, fate, odd: odd.map(|(_, why)| why) }),
+        }
+    }
+
+    /// An answer to a question of a session that was made anew since then.
+    fn fate_of_withdrawn(&self, ticket: u64, paid: &PaidAnswer, reply: &Reply) -> Result<Fate, LedgerError> {
+        match record::answer_to(&self.connection, ticket)? {
+            Some(taken) if taken == *reply => Ok(Fate::Known),
+            Some(_) => {
+                Err(Rejected::Earlier(format!("the question with ticket {ticket} already has another answer")).into())
+            }
+            None => match self.session.preview_unasked(paid) {
+                Ok(()) => Ok(Fate::Late),
+                Err(error) => Err(Rejected::Earlier(error.to_string()).into()),
+            },
+        }
+    }
+
+    /// Whether an answer is out of line, and what is done with such.
+    fn is_odd(&self, user: usize, point: &[f64], reply: &Reply) -> Result<Option<(Policy, String)>, LedgerError> {
+        let protection = &self.header.protection;
+        let others = self.longest.iter().enumerate().filter(|(other, _)| *other != user).map(|(_, length)| *length);
+        let longest = others.fold(0.0, f64::max);
+        if protection.length != Policy::Ignore
+            && let Some(why) = protection.is_too_long(reply.pull(), longest)
+        {
+            return Ok(Some((protection.length, why)));
+        }
+        let Some(smoothness) = self.users()[user].smoothness.filter(|_| protection.smoothness != Policy::Ignore) else {
+            return Ok(None);
+        };
+        // Its last answer, and the last one that was in line: after an odd one, an honest one is in line with that before it.
+        let mut odd = None;
+        for (earlier_point, earlier) in record::last_answers(&self.connection, user)? {
+            match protection.breaks_smoothness(smoothness, (&earlier_point, &earlier), (point, reply)) {
+                Some(why) => odd = odd.or(Some((protection.smoothness, why))),
+                None => return Ok(None),
+            }
+        }
+        Ok(odd)
+    }
+
+    fn take(&mut self, ticket: u64, reply: &Reply, looked: Looked) -> Result<Told, LedgerError> {
+        let Looked { user, point, fate, odd } = looked;
+        let about = |kind, words| Event { ticket: Some(ticket), user: Some(user), words, ..Event::now(kind) };
+        if fate == Fate::Known {
+            self.record(about(Kind::Noted, Some("the same answer came again".to_owned())))?;
+            return Ok(Told::Known);
+        }
+        let numbers = reply.answer().numbers();
+        let mut account = self.accounts[user];
+        account.add(numbers, reply.privacy);
+        let spent = self.header.protection.is_spent(&account).filter(|_| !self.session.is_away(user));
+        let billed = !(fate == Fate::Late && self.was_billed(ticket)?);
+        let kind = if fate == Fate::Late { Kind::Late } else { Kind::Answered };
+        let cost = reply.cost.unwrap_or_else(|| self.session.meter().cost_of(user));
+        let event = Event { cost: billed.then_some(cost), numbers: Some(numbers), ..about(kind, None) };
+        self.transaction(|ledger| {
+            ledger.write(event, Details::Answer(reply))?;
+            if let Some(why) = &odd {
+                ledger.write(about(Kind::Flagged, Some(why.clone())), Details::Nothing)?;
+            }
+            if let Some(why) = &spent {
+                ledger.write(Event { ticket: None, ..about(Kind::Away, Some(why.clone())) }, Details::Nothing)?;
+            }
+            Ok(())
+        })?;
+        // From here on nothing can fail: it was looked at before.
+        match self.tickets.of_session(ticket) {
+            Some(inner) => self.session.tell(inner, reply.answer()).map_err(|error| self.behind(&error))?,
+            None => {
+                let paid = PaidAnswer::new(user, &point, reply.answer());
+                self.session.tell_unasked(&paid, !billed).map_err(|error| self.behind(&error))?;
+            }
+        }
+        if spent.is_some() {
+            self.session.away(user)?;
+        }
+        self.accounts[user] = account;
+        self.longest[user] = self.longest[user].max(reply.pull());
+        self.asked_at.remove(&ticket);
+        self.snapshot_if_due()?;
+        Ok(match (odd, fate) {
+            (Some(why), _) => Told::Flagged(why),
+            (None, Fate::Late) => Told::Late,
+            (None, _) => Told::Taken,
+        })
+    }
+
+    /// What is on the disk did not happen here.
+    pub(super) fn behind(&mut self, error: &dyn std::error::Error) -> LedgerError {
+        self.is_stale = true;
+        LedgerError::damaged(format!("a recorded event could not happen ({error})"))
+    }
+
+    /// Whether a question that failed was paid for all the same.
+    fn was_billed(&self, ticket: u64) -> Result<bool, LedgerError> {
+        let sql = "SELECT COUNT(*) > 0 FROM events WHERE kind = 'failed' AND ticket = ? AND cost IS NOT NULL";
+        Ok(self.connection.query_row(sql, [ticket as i64], |row| row.get(0))?)
+    }
+}
+
+/// An answer that can be taken.
+struct Looked {
+    user: usize,
+    point: Arc<[f64]>,
+    fate: Fate,
+    odd: Option<String>,
+}

@@ -1,0 +1,142 @@
+//! What a ledger is told once, when it is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sgq::{Method, Settings, setting::Value};
+
+use crate::{LedgerError, Protection};
+
+/// A user by name, and what is known of it before it is asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct User {
+    /// What everybody calls it.
+    pub name: String,
+    /// What a question to it costs; 1 where nobody says.
+    pub cost: Option<f64>,
+    /// What it counts in the objective; 1 where nobody says.
+    pub weight: Option<f64>,
+    /// Its smoothness constant `L_i`.
+    pub smoothness: Option<f64>,
+}
+
+impl User {
+    /// A user of whom nothing else is known.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+/// The method, the settings and the users of a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Whom to ask, and how to move.
+    pub method: Method,
+    /// Where to start and when to stop. Costs, weights and `L_i` are those of the users, and not these.
+    pub settings: Settings,
+    /// Everybody, in order.
+    pub users: Vec<User>,
+    /// What users are protected from, and what the run is.
+    pub protection: Protection,
+}
+
+impl Plan {
+    /// A session without any protection beyond what every ledger has.
+    pub fn new(method: Method, settings: Settings, users: Vec<User>) -> Self {
+        Self { method, settings, users, protection: Protection::default() }
+    }
+
+    /// The same with protection.
+    pub fn protected(self, protection: Protection) -> Self {
+        Self { protection, ..self }
+    }
+
+    /// The settings with what is known of the users. What is known of some and not of others is refused, but for costs.
+    pub(crate) fn checked_settings(&self) -> Result<Settings, LedgerError> {
+        let refused = |what: String| Err(LedgerError::Users { what });
+        let mut names = BTreeSet::new();
+        for (index, user) in self.users.iter().enumerate() {
+            let name = &user.name;
+            if name.trim().is_empty() || name.trim() != name || name.contains(char::is_control) {
+                return refused(format!(
+                    "user {index} is called {name:?}: a name has letters, and no blanks around them"
+                ));
+            }
+            if !names.insert(name) {
+                return refused(format!("two users are called {name:?}: every user needs a name of its own"));
+            }
+        }
+        if self.users.len() != self.settings.users {
+            return refused(format!(
+                "{} users have names, and the settings have {}",
+                self.users.len(),
+                self.settings.users
+            ));
+        }
+        let column = |what: &str, value: fn(&User) -> Option<f64>| {
+            let known = self.users.iter().filter(|user| value(user).is_some()).count();
+            if known != 0 && known != self.users.len() {
+                let lacking = self.users.iter().find(|user| value(user).is_none()).map_or("", |user| &user.name);
+                return Err(LedgerError::Users {
+                    what: format!(
+                        "{known} of {} users have a {what}, and {lacking:?} has none: give all or none",
+                        self.users.len()
+                    ),
+                });
+            }
+            Ok((known > 0).then(|| self.users.iter().filter_map(value).collect::<Vec<f64>>()))
+        };
+        let mut settings = self.settings.clone();
+        settings.weights = column("weight", |user| user.weight)?;
+        settings.smoothness = column("smoothness", |user| user.smoothness)?;
+        let has_costs = self.users.iter().any(|user| user.cost.is_some());
+        settings.costs = has_costs.then(|| self.users.iter().map(|user| user.cost.unwrap_or(1.0)).collect());
+        Ok(settings)
+    }
+}
+
+/// A method by the names of its parts and its settings, as the file has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NamedMethod {
+    pub name: String,
+    parts: [String; 3],
+    settings: BTreeMap<String, Value>,
+}
+
+impl NamedMethod {
+    /// Refuses parts of one's own: another program could not make them again.
+    pub fn of(method: &Method) -> Result<Self, LedgerError> {
+        let known = method.settings().into_iter();
+        let settings = known.filter_map(|it| it.value.map(|value| (it.name.to_owned(), value))).collect();
+        let named = Self { name: method.name().to_owned(), parts: method.part_names(), settings };
+        match named.method() {
+            Ok(same) if same == *method => Ok(named),
+            _ => Err(LedgerError::OwnParts { method: named.name }),
+        }
+    }
+
+    pub fn method(&self) -> Result<Method, LedgerError> {
+        let [belief, choice, update] = &self.parts;
+        let built_in = Method::by_name(&self.name).ok().filter(|method| method.part_names() == self.parts);
+        let mut method = match built_in {
+            Some(method) => method,
+            None => Method::compose(Some(belief), choice, update)?.named(&self.name),
+        };
+        for (name, value) in &self.settings {
+            method.set(name, *value)?;
+        }
+        Ok(method)
+    }
+}
+
+/// The settings as the file has them. Those that a later version has and the file lacks are as they are by default.
+pub(crate) fn settings_from(text: &str) -> Result<Settings, LedgerError> {
+    let stored: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)?;
+    let mut all = serde_json::to_value(Settings::new(Vec::new(), 0))?;
+    if let Some(all) = all.as_object_mut() {
+        all.extend(stored);
+    }
+    Ok(serde_json::from_value(all)?)
+}

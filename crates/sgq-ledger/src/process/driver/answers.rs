@@ -1,0 +1,270 @@
+//! What becomes of the lines that processes write.
+
+use std::time::Instant;
+
+use sgq::session::Failure;
+
+use super::{
+    super::{
+        ProcessError,
+        worker::{Came, What},
+    },
+    Driver, Out, Stage,
+};
+use crate::{
+    LedgerError, Message, Nonsense, Rejected, Reply, Saying, Told,
+    notice::{Doing, Notice},
+    wire::kept,
+};
+
+/// So many lines are written to the disk at once, or so many bytes.
+const LINES_AT_ONCE: usize = 256;
+const BYTES_AT_ONCE: usize = 8 << 20;
+
+impl Driver<'_> {
+    /// Takes in what came, and what else is there already, in one write.
+    pub(super) fn take_in(&mut self, first: Came) -> Result<(), ProcessError> {
+        let mut bytes = first.len();
+        let mut batch = vec![first];
+        while batch.len() < LINES_AT_ONCE
+            && bytes < BYTES_AT_ONCE
+            && let Ok(more) = self.came.1.try_recv()
+        {
+            bytes += more.len();
+            batch.push(more);
+        }
+        let mut closed = Vec::new();
+        let (lines, others): (Vec<Came>, Vec<Came>) =
+            batch.into_iter().partition(|came| matches!(came.what, What::Line(_) | What::Unreadable(_)));
+        for came in others {
+            match came.what {
+                What::Closed => closed.push(came.from),
+                What::Words(words) => {
+                    let notice = Notice::new(Doing::Said, None, self.name_of(came.from.slot), words);
+                    self.notices.push(notice);
+                }
+                What::Line(_) | What::Unreadable(_) => {}
+            }
+        }
+        if !lines.is_empty() {
+            self.together(|driver| lines.into_iter().try_for_each(|came| driver.take_line(came)))?;
+        }
+        // Whoever has closed has said before what it had to say.
+        closed.into_iter().try_for_each(|id| self.has_ended(id))
+    }
+
+    /// Lets all that happens inside be one write.
+    pub(super) fn together(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        self.ledger.begin_group()?;
+        let result = work(self);
+        let ended = self.ledger.end_group();
+        result.and(ended)
+    }
+
+    fn take_line(&mut self, came: Came) -> Result<(), LedgerError> {
+        let (place, sender) = (came.from.slot, self.sender(came.from.slot));
+        let (line, read) = match came.what {
+            What::Line(line) if line.trim().is_empty() => return Ok(()),
+            What::Line(line) => {
+                let read = Message::from_json(&line);
+                (line, read)
+            }
+            What::Unreadable(why) => (String::new(), Err(Nonsense { why, ..Nonsense::default() })),
+            What::Words(_) | What::Closed => return Ok(()),
+        };
+        let message = match read {
+            Ok(message) => message,
+            Err(nonsense) => {
+                let why = Rejected::Unreadable(nonsense.why);
+                let user = sender.or_else(|| nonsense.user.and_then(|name| self.ledger.user(&name).ok()));
+                return self.refuse(place, nonsense.ticket, user, &why, &line);
+            }
+        };
+        let Some(ticket) = message.ticket else {
+            let why = Rejected::Unreadable("it has no \"ticket\": send back that of the question".to_owned());
+            return self.refuse(place, None, sender, &why, &line);
+        };
+        let said = match message.user.as_deref().map(|name| self.ledger.user(name)) {
+            Some(Err(error)) => {
+                let why = Rejected::Unreadable(error.to_string());
+                return self.refuse(place, Some(ticket), sender, &why, &line);
+            }
+            Some(Ok(user)) => Some(user),
+            None => None,
+        };
+        // A process of its own speaks for its user alone, whatever it says.
+        let speaks = match (sender, said) {
+            (Some(sender), Some(said)) if sender != said => {
+                let name = |user: usize| self.ledger.users().get(user).map_or_else(String::new, |it| it.name.clone());
+                let why = Rejected::Unreadable(format!(
+                    "it is in the name of {:?}, and its process is for {:?}",
+                    name(said),
+                    name(sender)
+                ));
+                return self.refuse(place, Some(ticket), Some(sender), &why, &line);
+            }
+            (sender, said) => sender.or(said),
+        };
+        match message.saying {
+            Saying::Error(reason) => self.has_error(place, ticket, speaks, &reason, &line),
+            Saying::Answer(reply) if self.has_to_wait(ticket) => self.hold(place, ticket, reply, speaks, &line),
+            Saying::Answer(reply) => {
+                self.tell(place, ticket, &reply, speaks)?;
+                self.release()
+            }
+        }
+    }
+
+    /// Whether the answer to an earlier question has to come first.
+    fn has_to_wait(&self, ticket: u64) -> bool {
+        self.options.in_order && self.out.contains_key(&ticket) && self.out.keys().next() != Some(&ticket)
+    }
+
+    fn hold(
+        &mut self,
+        place: usize,
+        ticket: u64,
+        reply: Reply,
+        speaks: Option<usize>,
+        line: &str,
+    ) -> Result<(), LedgerError> {
+        if self.held.contains_key(&ticket) {
+            let why = Rejected::Earlier(format!("an answer to the question with ticket {ticket} waits for its turn"));
+            return self.refuse(place, Some(ticket), speaks, &why, line);
+        }
+        if let Some(out) = self.out.get_mut(&ticket) {
+            out.stage = Stage::Held;
+        }
+        self.held.insert(ticket, (reply, speaks));
+        Ok(())
+    }
+
+    /// Tells the answers whose turn it is.
+    fn release(&mut self) -> Result<(), LedgerError> {
+        while let Some(ticket) = self.out.keys().next().copied()
+            && let Some((reply, speaks)) = self.held.remove(&ticket)
+        {
+            let place = self.out.get(&ticket).map_or(0, |out| self.slot_of(out.question.user));
+            self.tell(place, ticket, &reply, speaks)?;
+            if self.out.contains_key(&ticket) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
+        let name = self.out.get(&ticket).map(|out| out.question.name.clone());
+        let name = name.or_else(|| speaks.and_then(|user| self.ledger.users().get(user)).map(|user| user.name.clone()));
+        match self.ledger.tell_from(ticket, reply, speaks, false) {
+            Ok(told) => {
+                self.answers += 1;
+                if told == Told::Known {
+                    self.was_wrong(place, None, "it was told before")?;
+                } else if let Some(slot) = self.slots.get_mut(&place) {
+                    slot.wrong = 0;
+                    slot.worker.iter_mut().for_each(|worker| worker.answers += 1);
+                }
+                let words = match told {
+                    Told::Flagged(why) => format!("and flagged: {why}"),
+                    Told::Late => "late".to_owned(),
+                    Told::Known => "the same as before".to_owned(),
+                    _ => String::new(),
+                };
+                self.notices.push(Notice::new(Doing::Taken, Some(ticket), name.as_deref(), words));
+                self.out.remove(&ticket);
+                self.ask()
+            }
+            Err(LedgerError::Rejected(why)) => {
+                self.notices.push(Notice::new(Doing::Refused, Some(ticket), name.as_deref(), why.to_string()));
+                self.was_wrong(place, Some(ticket), &why.to_string())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        place: usize,
+        ticket: Option<u64>,
+        user: Option<usize>,
+        why: &Rejected,
+        line: &str,
+    ) -> Result<(), LedgerError> {
+        self.ledger.refuse(ticket, user, why, line)?;
+        let name = user.and_then(|user| self.ledger.users().get(user)).map(|user| user.name.clone());
+        self.notices.push(Notice::new(Doing::Refused, ticket, name.as_deref(), why.to_string()));
+        self.was_wrong(place, ticket, &why.to_string())
+    }
+
+    /// What comes of a line that was no answer: its question, if it is one that this process has, is put again.
+    fn was_wrong(&mut self, place: usize, ticket: Option<u64>, why: &str) -> Result<(), LedgerError> {
+        if let Some(slot) = self.slots.get_mut(&place) {
+            slot.wrong += 1;
+            if slot.wrong == self.options.wrong_lines {
+                self.to_end.push(place);
+            }
+        }
+        match ticket {
+            Some(ticket) if self.has(place, ticket) => self.came_to_nothing(ticket, why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a question is with the process of a place.
+    fn has(&self, place: usize, ticket: u64) -> bool {
+        let is_with = |out: &Out| match out.stage {
+            Stage::Sent { to, .. } => to.slot == place,
+            Stage::Held => self.slot_of(out.question.user) == place,
+            Stage::Due(_) => false,
+        };
+        self.out.get(&ticket).is_some_and(is_with)
+    }
+
+    fn has_error(
+        &mut self,
+        place: usize,
+        ticket: u64,
+        speaks: Option<usize>,
+        reason: &str,
+        line: &str,
+    ) -> Result<(), LedgerError> {
+        let owner = self.out.get(&ticket).map(|out| out.question.user);
+        if !self.has(place, ticket) || speaks.is_some_and(|user| owner != Some(user)) {
+            let why = Rejected::Earlier(format!("it is an error for the question {ticket}, which is not out to it"));
+            return self.refuse(place, Some(ticket), speaks, &why, line);
+        }
+        self.ledger.note(owner, &format!("question {ticket}: it said: {}", kept(reason)))?;
+        self.came_to_nothing(ticket, &format!("it said: {}", kept(reason)))
+    }
+
+    /// A question is put again after a while, or fails.
+    pub(super) fn came_to_nothing(&mut self, ticket: u64, why: &str) -> Result<(), LedgerError> {
+        let Some(out) = self.out.get_mut(&ticket) else {
+            return Ok(());
+        };
+        out.tries += 1;
+        if out.tries > self.options.retries {
+            let tries = out.tries;
+            let words = if tries > 1 { format!("{why} (tried {tries} times)") } else { why.to_owned() };
+            return self.fail(ticket, &words);
+        }
+        let wait = self.options.wait_before(ticket, out.tries);
+        out.stage = Stage::Due(Instant::now() + wait);
+        let words = format!("in {:.1} s: {why}", wait.as_secs_f64());
+        self.notices.push(Notice::new(Doing::Again, Some(ticket), Some(&out.question.name), words));
+        Ok(())
+    }
+
+    pub(super) fn fail(&mut self, ticket: u64, why: &str) -> Result<(), LedgerError> {
+        let name = self.out.remove(&ticket).map(|out| out.question.name);
+        self.held.remove(&ticket);
+        self.ledger.fail(ticket, Failure::new().because(why))?;
+        self.notices.push(Notice::new(Doing::Failed, Some(ticket), name.as_deref(), why));
+        self.ask()?;
+        self.release()
+    }
+}

@@ -1,0 +1,296 @@
+//! Looking at a ledger, also while somebody else writes to it.
+
+use std::{collections::BTreeMap, path::Path};
+
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::Serialize;
+use sgq::{Query, Session, Why};
+
+use crate::{
+    Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
+    lock::{Mark, mark_beside},
+    record::{self, Header, hex},
+    restore::{Restored, restore},
+    schema, verify,
+};
+
+/// A ledger that is only read: what was on the disk when it was opened.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    header: Header,
+    /// What was written and is not there.
+    lost: Option<LedgerError>,
+}
+
+/// Where a session stands.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Status {
+    /// The method's name.
+    pub method: String,
+    /// Queries paid for.
+    pub queries: u64,
+    /// How many may be, in all.
+    pub budget: Option<u64>,
+    /// What was paid.
+    pub cost: f64,
+    /// The numbers that answers held.
+    pub numbers: u64,
+    /// Questions that are out.
+    pub pending: usize,
+    /// The gap that is believed to remain, as a part of that at the start; the ends of its 90% interval too.
+    pub remaining: Option<[f64; 3]>,
+    /// The gap that is proven to remain at most.
+    pub certified: Option<f64>,
+    /// Why it stopped, in words.
+    pub stopped: Option<String>,
+    /// Whether it stopped because what remains is as small as was asked for.
+    pub converged: bool,
+    /// Events in the record.
+    pub events: i64,
+    /// When the last of them was, in milliseconds since 1970.
+    pub last_event: Option<i64>,
+    /// Where the run stands.
+    pub point: Vec<f64>,
+    /// Why the session is not exactly what the record has, if so: see [`Ledger::made_anew`](crate::Ledger::made_anew).
+    pub made_anew: Option<String>,
+    /// What was written and is not there any more, if anybody can tell, and what to do.
+    pub lost: Option<String>,
+    /// User by user.
+    pub users: Vec<UserStatus>,
+}
+
+/// Where one user stands.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct UserStatus {
+    /// Its name.
+    pub name: String,
+    /// What it has disclosed.
+    #[serde(flatten)]
+    pub account: Account,
+    /// `ε` of what it has disclosed, where all its answers had noise; none where one had not, or it gave none.
+    pub epsilon: Option<f64>,
+    /// Questions that it did not answer.
+    pub failures: u64,
+    /// The last reason for that.
+    pub last_reason: Option<String>,
+    /// Answers of it that were refused, and that looked odd.
+    pub refused: u64,
+    /// Answers that were taken and looked odd.
+    pub flagged: u64,
+    /// Whether it was said to be away.
+    pub away: bool,
+    /// Whether it has left.
+    pub left: bool,
+}
+
+impl Reader {
+    /// Opens a file without changing it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
+        let path = path.as_ref();
+        // Before anything is read: what is written meanwhile is not missing.
+        let mark = mark_beside(path);
+        let log_is_there = schema::log_is_there(path);
+        let connection = schema::open_to_read(path)?;
+        // Everything is read as it is now, whatever is written meanwhile.
+        connection.execute_batch("BEGIN")?;
+        let header = Header::read(&connection)?;
+        let lost = match check_whole(path, &connection, &header, log_is_there, mark.as_ref()) {
+            Ok(()) => None,
+            // A session that has just ended takes its log with it.
+            Err(LedgerError::LostLog { .. }) if schema::log_is_there(path) => None,
+            Err(error @ (LedgerError::LostLog { .. } | LedgerError::LostEvents { .. })) => Some(error),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { connection, header, lost })
+    }
+
+    /// The users, in order.
+    pub fn users(&self) -> &[User] {
+        &self.header.users
+    }
+
+    /// A number that no other ledger is likely to have: see [`Ledger::number`](crate::Ledger::number).
+    pub fn number(&self) -> u64 {
+        self.header.number()
+    }
+
+    /// The limits that the session keeps.
+    pub fn protection(&self) -> &Protection {
+        &self.header.protection
+    }
+
+    /// The session as the record has it.
+    pub fn session(&self) -> Result<Session<'static>, LedgerError> {
+        Ok(restore(&self.connection, &self.header)?.session)
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> Result<Status, LedgerError> {
+        let Restored { session, before, seq, made_anew, .. } = restore(&self.connection, &self.header)?;
+        let sql = "SELECT MAX(at) FROM events";
+        let last_event = self.connection.query_row(sql, [], |row| row.get(0))?;
+        let queries = before.queries + session.queries();
+        let part = |remaining: sgq::Remaining| {
+            let start = remaining.at_start;
+            [remaining.gap, remaining.low, remaining.high].map(|gap| if start > 0.0 { gap / start } else { 0.0 })
+        };
+        Ok(Status {
+            method: session.name().to_owned(),
+            queries,
+            budget: session.budget().map(|budget| budget + before.queries),
+            cost: before.cost + session.meter().cost(),
+            numbers: before.numbers + session.meter().numbers(),
+            pending: session.pending().len(),
+            remaining: session.remaining().map(part),
+            certified: session.certified(),
+            stopped: session.stop_message(),
+            converged: session.stop_reason().is_some_and(sgq::StopReason::is_converged),
+            events: seq,
+            last_event,
+            point: session.point().to_vec(),
+            users: self.user_statuses(&session)?,
+            made_anew,
+            lost: self.lost.as_ref().map(ToString::to_string),
+        })
+    }
+
+    fn user_statuses(&self, session: &Session<'_>) -> Result<Vec<UserStatus>, LedgerError> {
+        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+        let count = |kind: &str| -> Result<BTreeMap<usize, (u64, Option<String>)>, LedgerError> {
+            let sql = "SELECT user, COUNT(*), (SELECT words FROM events later WHERE later.user = events.user AND later.kind = ?1 \
+                       ORDER BY seq DESC LIMIT 1) FROM events WHERE kind = ?1 AND user IS NOT NULL GROUP BY user";
+            let mut query = self.connection.prepare_cached(sql)?;
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok((row.get::<_, i64>(0)? as usize, (row.get::<_, i64>(1)? as u64, row.get(2)?)))
+            };
+            Ok(query.query_map([kind], row)?.collect::<Result<_, _>>()?)
+        };
+        let (failed, refused, flagged) = (count("failed")?, count("refused")?, count("flagged")?);
+        let of = |counts: &BTreeMap<usize, (u64, Option<String>)>, user: usize| counts.get(&user).map_or(0, |it| it.0);
+        let status = |(user, account): (usize, Account)| UserStatus {
+            name: self.users()[user].name.clone(),
+            epsilon: Some(account.epsilon(self.header.protection.delta))
+                .filter(|it| it.is_finite() && account.answers > 0),
+            account,
+            failures: of(&failed, user),
+            last_reason: failed.get(&user).and_then(|it| it.1.clone()),
+            refused: of(&refused, user),
+            flagged: of(&flagged, user),
+            away: session.is_away(user),
+            left: session.has_left(user),
+        };
+        Ok(accounts.into_iter().enumerate().map(status).collect())
+    }
+
+    /// Every event, in order.
+    pub fn history(&self, mut each: impl FnMut(Event) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
+        let mut query = self.connection.prepare("SELECT * FROM events ORDER BY seq")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            each(Event::from_row(row)?)?;
+        }
+        Ok(())
+    }
+
+    /// Why a user was asked, where the event is a question.
+    pub fn why(&self, event: &Event) -> Result<Option<Why>, LedgerError> {
+        let mut query = self.connection.prepare_cached("SELECT why FROM questions WHERE seq = ?")?;
+        let word: Option<String> = query.query_row([event.seq], |row| row.get(0)).optional()?;
+        Ok(word.and_then(|word| Why::ALL.into_iter().find(|why| why.word() == word)))
+    }
+
+    /// The answer of an event, and the point where it was asked for.
+    pub fn answer(&self, event: &Event) -> Result<Option<(Vec<f64>, Reply)>, LedgerError> {
+        let Some(reply) = record::answer(&self.connection, event.seq)? else {
+            return Ok(None);
+        };
+        let asked = event.ticket.map(|ticket| record::question(&self.connection, ticket)).transpose()?.flatten();
+        Ok(asked.map(|asked| (asked.point, reply)))
+    }
+
+    /// The questions that are out, in the order in which they were asked.
+    pub fn pending(&self) -> Result<Vec<Question>, LedgerError> {
+        let Restored { session, tickets, .. } = restore(&self.connection, &self.header)?;
+        let asked_at = self.asked_at()?;
+        let question = |query: Query| {
+            let Query { ticket, user, point, wants, why, .. } = query;
+            let ticket = tickets.of_record(ticket);
+            let asked_at = asked_at.get(&ticket).copied().unwrap_or(0);
+            Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, asked_at }
+        };
+        Ok(session.pending().map(question).collect())
+    }
+
+    /// When each question that is out was asked.
+    pub fn asked_at(&self) -> Result<BTreeMap<u64, i64>, LedgerError> {
+        asked_at(&self.connection)
+    }
+
+    /// Goes through everything, and says whether it is what it claims to be.
+    pub fn verify(&self) -> Result<verify::Verdict, LedgerError> {
+        verify::verify(&self.connection, &self.header, self.lost.as_ref())
+    }
+}
+
+/// Whether what stands in the files is all that was written, as far as anybody can tell.
+pub(crate) fn check_whole(
+    path: &Path,
+    connection: &Connection,
+    header: &Header,
+    log_is_there: bool,
+    mark: Option<&Mark>,
+) -> Result<(), LedgerError> {
+    let number = |sql: &str| -> Result<i64, LedgerError> { Ok(connection.query_row(sql, [], |row| row.get(0))?) };
+    if !log_is_there && number("SELECT COUNT(*) FROM ledger WHERE name = 'in use'")? > 0 {
+        return Err(LedgerError::LostLog { path: path.into() });
+    }
+    let has = number("SELECT COALESCE(MAX(seq), 0) FROM events")?;
+    match mark.filter(|mark| mark.ledger == hex(&header.seal) && mark.events > has) {
+        Some(mark) => Err(LedgerError::LostEvents { path: path.into(), has, had: mark.events }),
+        None => Ok(()),
+    }
+}
+
+/// Whether nobody could be asked, and nothing has happened since.
+pub(crate) fn waits(connection: &Connection) -> Result<bool, LedgerError> {
+    let sql = "SELECT kind FROM events ORDER BY seq DESC";
+    let mut query = connection.prepare(sql)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let word: String = row.get(0)?;
+        if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.word() == word && kind.counts()) {
+            return Ok(kind == Kind::Waited);
+        }
+    }
+    Ok(false)
+}
+
+/// What each user has disclosed, and the pull of its strongest answer.
+pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Account>, Vec<f64>), LedgerError> {
+    let (mut accounts, mut longest) = (vec![Account::default(); users], vec![0.0; users]);
+    let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length * COALESCE(a.weight, 1) FROM answers a JOIN events e ON e.seq = a.seq ORDER BY a.seq";
+    let mut query = connection.prepare(sql)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let (user, numbers, length): (i64, Option<i64>, f64) = (row.get(0)?, row.get(1)?, row.get(4)?);
+        let privacy: (Option<f64>, Option<f64>) = (row.get(2)?, row.get(3)?);
+        let privacy = privacy.0.zip(privacy.1).map(|(sensitivity, noise)| crate::Privacy { sensitivity, noise });
+        let user = usize::try_from(user).ok().filter(|user| *user < users);
+        let user = user.ok_or_else(|| LedgerError::damaged("an answer is of nobody"))?;
+        accounts[user].add(numbers.unwrap_or(0) as u64, privacy);
+        longest[user] = length.max(longest[user]);
+    }
+    Ok((accounts, longest))
+}
+
+/// When each question that nothing has become of was asked.
+pub(crate) fn asked_at(connection: &Connection) -> Result<BTreeMap<u64, i64>, LedgerError> {
+    let sql = "SELECT q.ticket, e.at FROM questions q JOIN events e ON e.seq = q.seq WHERE NOT EXISTS (SELECT 1 FROM events x \
+               WHERE x.ticket = q.ticket AND x.kind IN ('answered', 'late', 'failed', 'withdrawn'))";
+    let mut query = connection.prepare(sql)?;
+    let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

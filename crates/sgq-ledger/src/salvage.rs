@@ -1,0 +1,137 @@
+//! Saving what is intact of a damaged ledger.
+//!
+//! Every question and every answer has a checksum of its own, so that the rows are looked for page by page, without trust in the
+//! trees that SQLite finds them by. What is found becomes a new ledger, and its session is made anew from all answers.
+
+mod found;
+mod pages;
+mod rows;
+
+use std::{collections::BTreeSet, path::Path};
+
+use rusqlite::Connection;
+use serde::Serialize;
+
+use self::{found::Found, pages::Pages};
+use crate::{
+    Event, Kind, LedgerError, event,
+    lock::Lock,
+    record::{Facts, Header, append, hex},
+    restore::restore,
+    schema,
+    seal::Details,
+};
+
+/// So many tickets are left out where nobody knows how many questions are lost: an answer to one of them must not be taken for that
+/// to another.
+const UNKNOWN_LOSS: u64 = 1000;
+
+/// What was saved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Salvaged {
+    /// Answers that are in the new ledger.
+    pub answers: u64,
+    /// Events that are in it, those of the answers included.
+    pub events: u64,
+    /// Events that are lost, as far as is known.
+    pub lost: u64,
+    /// Questions, by ticket, whose answers are known to have come and are lost. Told again, they are taken.
+    pub lost_answers: Vec<u64>,
+}
+
+/// Saves what is intact of a damaged ledger into a new one, and changes nothing of the damaged one.
+pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
+    let at = |error| LedgerError::file(damaged, error);
+    let mut pages = Pages::open(damaged).map_err(at)?;
+    schema::check_new(new)?;
+    // Nobody may write to it meanwhile; where nobody can, nobody does.
+    let lock = match Lock::take(damaged) {
+        Ok(lock) => Some(lock),
+        Err(LedgerError::ReadOnly { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let found = Found::search(&mut pages);
+    let facts = found.facts().ok_or_else(|| LedgerError::LostFacts { path: damaged.into() })?;
+    let header = Header::of(facts.clone())?;
+    let mark = lock.as_ref().and_then(Lock::mark).filter(|mark| mark.ledger == hex(&header.seal));
+    let created = format!("{}, from what was intact of one of {}", event::time(event::now()), facts.created);
+    let renewed = Facts { created, ..facts }.sealed();
+    let mut saved = Salvaged::default();
+    let _lock = Lock::take(new)?;
+    schema::create(new, |connection| {
+        renewed.write(connection)?;
+        saved = write(connection, &found, &header, &renewed, mark.map(|mark| mark.events))?;
+        // It is a ledger that opens, or none.
+        restore(connection, &Header::of(renewed.clone())?).map(drop)
+    })?;
+    Ok(saved)
+}
+
+fn write(
+    connection: &Connection,
+    found: &Found,
+    header: &Header,
+    renewed: &Facts,
+    written: Option<i64>,
+) -> Result<Salvaged, LedgerError> {
+    let mut saved = Salvaged::default();
+    let (mut seq, mut seal) = (0, Header::of(renewed.clone())?.seal);
+    let mut put = |event: Event, details: Details<'_>| -> Result<(), LedgerError> {
+        (seq, seal) = append(connection, event, details, (seq, &seal))?;
+        Ok(())
+    };
+    let intact = found.intact_events(&header.seal);
+    let (mut open, mut failed, mut billed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut at = 0;
+    let numbers = found.numbers(&intact);
+    let last = numbers.last().copied().max(written).unwrap_or(0);
+    for old in numbers {
+        let own = intact.get(&old);
+        at = own.map_or(at, |event| event.at);
+        let about = |kind, ticket, user| Event { at, ticket: Some(ticket), user: Some(user), ..Event::now(kind) };
+        if let Some((ticket, asked)) = found.question(old) {
+            let details = Details::Question { why: asked.why, wants: asked.wants, point: &asked.point };
+            put(own.cloned().unwrap_or_else(|| about(Kind::Asked, ticket, asked.user)), details)?;
+            open.insert(ticket);
+        } else if let Some((ticket, user, reply)) = found.answer(old) {
+            // Without the point where it was asked for, an answer says nothing.
+            if found.asked(ticket).is_none() {
+                continue;
+            }
+            let kind = if failed.contains(&ticket) { Kind::Late } else { Kind::Answered };
+            let stated = header.settings.costs.as_ref().and_then(|costs| costs.get(user));
+            let cost = reply.cost.or(stated.copied()).unwrap_or(1.0);
+            let cost = (!billed.contains(&ticket)).then_some(cost);
+            let numbers = Some(reply.answer().numbers());
+            let event = own.cloned().unwrap_or_else(|| Event { cost, numbers, ..about(kind, ticket, user) });
+            put(event, Details::Answer(reply))?;
+            open.remove(&ticket);
+            saved.answers += 1;
+        } else if let Some(event) = own {
+            if event.kind == Kind::Failed
+                && let Some(ticket) = event.ticket
+            {
+                failed.insert(ticket);
+                open.remove(&ticket);
+                if event.cost.is_some() {
+                    billed.insert(ticket);
+                }
+            }
+            put(event.clone(), Details::Nothing)?;
+        }
+        saved.events += 1;
+    }
+    saved.lost = (last as u64).saturating_sub(saved.events);
+    saved.lost_answers = found.lost_answers();
+    for ticket in open {
+        let user = found.asked(ticket).map(|asked| asked.user);
+        put(Event { ticket: Some(ticket), user, ..Event::now(Kind::Withdrawn) }, Details::Nothing)?;
+    }
+    // Each event that is lost may have been a question.
+    let unknown = if written.is_some() { 0 } else { UNKNOWN_LOSS };
+    let ticket = Some(found.next_ticket() + saved.lost + unknown);
+    let words = Some(format!("{} events of a damaged ledger were saved, and {} are lost", saved.events, saved.lost));
+    put(Event { ticket, words, ..Event::now(Kind::Rebuilt) }, Details::Nothing)?;
+    Ok(saved)
+}

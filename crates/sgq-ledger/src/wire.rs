@@ -1,0 +1,179 @@
+//! Questions and answers as JSON: what goes to a user that is a process, a file or a person, and what comes back.
+
+use serde::Serialize;
+use serde_json::Value;
+use sgq::{Detail, Session};
+
+use crate::{Question, Reply};
+
+/// What is shown of a text that made no sense.
+const SHOWN: usize = 60;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    ticket: u64,
+    user: &'a str,
+    point: &'a [f64],
+    wants: Vec<String>,
+}
+
+impl Question {
+    /// The question as its user gets it, in one line:
+    /// `{"ticket":17,"user":"clinic-7","point":[0.5,-1.0],"wants":["gradient"]}`. Numbers read back to the last bit.
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        let wants = Detail::ALL.into_iter().filter(|detail| *detail <= self.wants).map(|it| it.to_string()).collect();
+        serde_json::to_string(&Line { ticket: self.ticket, user: &self.name, point: &self.point, wants })
+    }
+}
+
+/// What a user has said, with whatever it says of the question.
+///
+/// ```
+/// use sgq_ledger::{Message, Saying};
+///
+/// let message = Message::from_json(r#"{"ticket": 17, "error": "the database is down"}"#).unwrap();
+/// assert_eq!((message.ticket, message.saying), (Some(17), Saying::Error("the database is down".to_owned())));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Message {
+    /// The question that it is about.
+    pub ticket: Option<u64>,
+    /// Who says it, by its own account.
+    pub user: Option<String>,
+    /// What it says.
+    pub saying: Saying,
+}
+
+/// An answer, or why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Saying {
+    /// An answer.
+    Answer(Reply),
+    /// There is none, and this is why.
+    Error(String),
+}
+
+/// What makes no sense, and why. What can be told of the question is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Nonsense {
+    /// The question that it seems to be about.
+    pub ticket: Option<u64>,
+    /// Who says it, by its own account.
+    pub user: Option<String>,
+    /// What is wrong with it.
+    pub why: String,
+    /// Whether it is not even JSON: half of a file is not.
+    pub not_json: bool,
+}
+
+impl Message {
+    /// Reads a line, or a file.
+    pub fn from_json(text: &str) -> Result<Self, Nonsense> {
+        let value: Value = serde_json::from_str(text).map_err(|error| Nonsense {
+            why: format!("it is not JSON: {error}"),
+            not_json: true,
+            ..Nonsense::default()
+        })?;
+        let mut nonsense = Nonsense::default();
+        if let Some(ticket) = value.get("ticket") {
+            nonsense.ticket = ticket.as_u64();
+            if nonsense.ticket.is_none() {
+                nonsense.why = format!("\"ticket\" is {}: it must be that of the question", shown(&ticket.to_string()));
+                return Err(nonsense);
+            }
+        }
+        if let Some(user) = value.get("user") {
+            nonsense.user = user.as_str().map(str::to_owned);
+            if nonsense.user.is_none() {
+                nonsense.why = format!("\"user\" is {}: it must be a name", shown(&user.to_string()));
+                return Err(nonsense);
+            }
+        }
+        let saying = match value.get("error") {
+            Some(error) if !error.is_null() => {
+                Ok(Saying::Error(error.as_str().map_or_else(|| error.to_string(), str::to_owned)))
+            }
+            _ => Reply::from_value(&value).map(Saying::Answer),
+        };
+        match saying {
+            Ok(saying) => Ok(Self { ticket: nonsense.ticket, user: nonsense.user, saying }),
+            Err(why) => Err(Nonsense { why, ..nonsense }),
+        }
+    }
+}
+
+/// The beginning of a text.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// As much of somebody's words as a row should hold.
+pub(crate) fn kept(words: &str) -> String {
+    const MOST: usize = 300;
+    match words.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words.to_owned(),
+    }
+}
+
+/// How many bytes an answer to a session may take, with room to spare: all numbers that it asks for, at 40 bytes each, with a
+/// variance for each coordinate, and a Hessian as a full matrix.
+pub(crate) fn longest_answer(session: &Session<'_>) -> usize {
+    const ROOM: usize = 64 << 10;
+    const MOST: usize = 1 << 30;
+    const NUMBER: usize = 40;
+    let dim = session.point().len();
+    let hessian = if session.answers() == Detail::Hessian { dim.saturating_mul(dim) } else { 0 };
+    hessian.saturating_add(dim.saturating_mul(2)).saturating_mul(NUMBER).saturating_add(ROOM).min(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use sgq::Why;
+
+    use super::*;
+
+    #[test]
+    fn a_question_is_a_line() {
+        let mut question = Question {
+            ticket: 17,
+            user: 6,
+            name: "clinic \"7\"".into(),
+            point: vec![0.1 + 0.2, -0.0, 1e-300].into(),
+            wants: Detail::Hessian,
+            why: Why::New,
+            asked_at: 0,
+        };
+        let line = question.to_json().unwrap();
+        assert_eq!(
+            line,
+            r#"{"ticket":17,"user":"clinic \"7\"","point":[0.30000000000000004,-0.0,1e-300],"wants":["gradient","loss","hessian"]}"#
+        );
+        question.wants = Detail::Gradient;
+        assert!(question.to_json().unwrap().ends_with(r#""wants":["gradient"]}"#));
+    }
+
+    #[test]
+    fn nonsense_says_what_it_can() {
+        for (text, words, ticket) in [
+            ("{\"ticket\": 3, \"gradient\":", "not JSON", None),
+            ("{\"ticket\": -3, \"gradient\": [1]}", "\"ticket\" is -3", None),
+            ("{\"ticket\": 3, \"user\": 5, \"gradient\": [1]}", "\"user\" is 5", Some(3)),
+            ("{\"ticket\": 3, \"gradeint\": [1]}", "gradeint", Some(3)),
+            ("{\"ticket\": 3, \"gradient\": [1e999]}", "not JSON", None),
+            ("{\"ticket\": 3}", "no \"gradient\"", Some(3)),
+            ("[]", "not a JSON object", None),
+        ] {
+            let nonsense = Message::from_json(text).unwrap_err();
+            assert!(nonsense.why.contains(words), "{text}: {}", nonsense.why);
+            assert_eq!((nonsense.ticket, nonsense.not_json), (ticket, words == "not JSON"), "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        assert!(Message::from_json(&deep).unwrap_err().not_json);
+    }
+}

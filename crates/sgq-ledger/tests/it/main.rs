@@ -1,0 +1,15 @@
+//! A ledger as its users see it: what survives, what is refused, what is found.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
+
+mod clinics;
+mod faults;
+mod flood;
+mod hostile;
+mod killing;
+mod kills;
+mod life;
+mod protection;
+#[cfg(unix)]
+mod users;
+mod versions;
