@@ -58,9 +58,13 @@ fn equal_curvatures(users: usize, dim: usize, seed: u64) -> Quadratic {
 }
 
 fn cases(dim: usize) -> Vec<Case> {
+    cases_of(dim, |seed| 8 + (5 * seed as usize) % 13)
+}
+
+fn cases_of(dim: usize, users: impl Fn(u64) -> usize) -> Vec<Case> {
     let mut cases = Vec::new();
     for seed in 0..12 {
-        let users = 8 + (5 * seed as usize) % 13;
+        let users = users(seed);
         let problems: [(&str, Box<dyn Problem>); 3] = [
             ("squares", Box::new(regression(Loss::Squares, users, dim, seed))),
             ("logistic", Box::new(regression(Loss::Logistic, users, dim, seed))),
@@ -197,6 +201,17 @@ fn each_point_without_smoothness() {
     for case in [1, 2].into_iter().flat_map(cases) {
         let case = Case { name: format!("{}, no L_i", case.name), known: false, ..case };
         agree(&case, &run(&case, 3), |_| true);
+    }
+}
+
+/// With several secants of each user, and estimates that have to be small several times in a row.
+#[test]
+fn each_point_with_few_users() {
+    for case in [1, 2].into_iter().flat_map(|dim| cases_of(dim, |seed| 1 + seed as usize % 4)) {
+        let passes = 14usize.div_ceil(case.problem.users());
+        agree(&case, &run(&case, passes), |_| true);
+        let case = Case { name: format!("{}, no L_i", case.name), known: false, ..case };
+        agree(&case, &run(&case, passes), |_| true);
     }
 }
 
