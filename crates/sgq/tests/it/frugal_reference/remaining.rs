@@ -123,22 +123,26 @@ impl Expected {
     /// How what a session says differs from what it should say, if it does: by more than a millionth, and by more than rounding
     /// of the gap at the start explains.
     pub fn differs(expected: Option<Self>, found: Option<Remaining>) -> Option<String> {
+        Self::differs_by(1e-6, expected, found)
+    }
+
+    /// The same by more than another part.
+    pub fn differs_by(within: f64, expected: Option<Self>, found: Option<Remaining>) -> Option<String> {
         let same = match (expected, found) {
             (None, None) => true,
-            (Some(right), Some(found)) => right.is_near(&found),
+            (Some(right), Some(found)) => right.is_near(&found, within),
             _ => false,
         };
         (!same).then(|| format!("{expected:?} should remain, and not {found:?}"))
     }
 
-    fn is_near(&self, found: &Remaining) -> bool {
+    fn is_near(&self, found: &Remaining, within: f64) -> bool {
         let rounding = 1e-14 * self.at_start;
-        let near = |found: f64, right: f64| (found - right).abs() <= (1e-6 + rounding / self.gap) * right;
+        let near = |found: f64, right: f64| (found - right).abs() <= (within + rounding / self.gap) * right;
         let ends_are_near = near(found.gap, self.gap) && near(found.low, self.low) && near(found.high, self.high);
         let is_rounding = self.gap < rounding && found.gap < 2.0 * rounding && found.low <= found.high;
         let starts_near = (found.at_start - self.at_start).abs() <= 1e-6 * self.at_start;
-        let steady_near =
-            found.steady_part == self.steady || (found.steady_part - self.steady).abs() <= 1e-6 * self.steady + 1e-14;
-        starts_near && steady_near && (ends_are_near || is_rounding)
+        let steady_near = found.steady_part == self.steady || near(found.steady_part, self.steady);
+        starts_near && (is_rounding || (ends_are_near && steady_near))
     }
 }
