@@ -591,12 +591,14 @@ impl Model {
     /// The same for everybody asked, where their answers are seen in other units.
     fn learn_sizes_anew(&mut self) {
         let norms: Vec<(usize, f64)> = self.answers.iter().map(|(user, answer)| (user, answer.norm)).collect();
-        let mut lengths = 0.0;
+        let (mut lengths, old) = (0.0, self.sizes.clone());
         self.forget_sizes();
         for (before, (user, length)) in norms.into_iter().enumerate() {
             lengths += length;
             self.set_size(user, length * (before + 1) as f64 / lengths);
         }
+        let new = &self.sizes;
+        self.answers.resize(|user| old[user] / new[user]);
     }
 
     fn set_size(&mut self, user: usize, times_the_mean: f64) {

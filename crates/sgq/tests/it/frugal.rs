@@ -317,7 +317,7 @@ fn arrives_without_smoothness() {
             let problem = from_slopes(users, dim, |user, _, x| slope_of(user, x));
             let mut session = open(Settings::new(vec![start; dim], users));
             let first = slope(&problem, session.point());
-            let queries = if name == "one curved" { 40 * users + 60 } else { 300 };
+            let queries = if name == "one curved" { 40 * users + 60 } else { 250 };
             (0..queries).for_each(|_| _ = advance(&mut session, &problem));
             let last = slope(&problem, session.point());
             assert!(last <= 1e-6 * first, "{last:e} after {first:e}: {name}, {users} users, {dim}");

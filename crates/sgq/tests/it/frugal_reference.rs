@@ -58,9 +58,13 @@ fn equal_curvatures(users: usize, dim: usize, seed: u64) -> Quadratic {
 }
 
 fn cases(dim: usize) -> Vec<Case> {
+    cases_of(dim, |seed| 8 + (5 * seed as usize) % 13)
+}
+
+fn cases_of(dim: usize, users: impl Fn(u64) -> usize) -> Vec<Case> {
     let mut cases = Vec::new();
     for seed in 0..12 {
-        let users = 8 + (5 * seed as usize) % 13;
+        let users = users(seed);
         let problems: [(&str, Box<dyn Problem>); 3] = [
             ("squares", Box::new(regression(Loss::Squares, users, dim, seed))),
             ("logistic", Box::new(regression(Loss::Logistic, users, dim, seed))),
@@ -198,6 +202,29 @@ fn each_point_without_smoothness() {
         let case = Case { name: format!("{}, no L_i", case.name), known: false, ..case };
         agree(&case, &run(&case, 3), |_| true);
     }
+}
+
+/// With several secants of each user, and estimates that have to be small several times in a row.
+#[test]
+fn each_point_with_few_users() {
+    for case in [1, 2].into_iter().flat_map(|dim| cases_of(dim, |seed| 1 + seed as usize % 4)) {
+        let passes = 14usize.div_ceil(case.problem.users());
+        until_it_arrives(&case, &run(&case, passes));
+        // So far off that no first secant is doubted.
+        let start = case.start.iter().map(|x| x + 3.0 * x.signum()).collect();
+        let case = Case { name: format!("{}, no L_i", case.name), start, known: false, ..case };
+        until_it_arrives(&case, &run(&case, passes));
+    }
+}
+
+/// Secants between points that differ by rounding say nothing.
+fn until_it_arrives(case: &Case, steps: &[Step]) {
+    let longest = steps.iter().map(|step| step.moved).fold(0.0, f64::max);
+    // Nothing moves at the start.
+    let first = steps.iter().position(|step| step.moved > 0.0).unwrap_or(0);
+    let arrived = steps.iter().skip(first).position(|step| step.moved < 1e-6 * longest);
+    let until = arrived.map_or(steps.len(), |number| first + number);
+    agree(case, steps, |number| number < until);
 }
 
 /// While fewer directions were seen than there are, some eigenvalues of `H` are equal, and how much a step is shrunk depends on

@@ -6,6 +6,7 @@ mod catalogue;
 mod competitor_reference;
 mod competitors;
 mod earlier;
+mod few_users;
 mod frugal;
 mod frugal_many;
 mod frugal_reference;

@@ -113,6 +113,46 @@ fn it_stops_where_it_should_in_other_units() {
     }
 }
 
+/// Least squares of 30 users with four columns, and a fifth of zeros and ones: with ones at two users.
+fn with_indicator(seed: u64) -> Regression {
+    let mut random = Random::new(seed, "an indicator");
+    let mut normal = move || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+    let (mut rows, mut targets, mut users) = (Vec::new(), Vec::new(), vec![0]);
+    for user in 0..30 {
+        let slopes: Vec<f64> = [1.0, -2.0, 0.5, 1.5].iter().map(|slope| slope + 0.5 * normal()).collect();
+        for _ in 0..20 {
+            let row: Vec<f64> = (0..4).map(|_| normal()).collect();
+            let has_it = user % 15 == 7 && normal() > 0.0;
+            let explained: f64 = row.iter().zip(&slopes).map(|(x, slope)| x * slope).sum();
+            targets.push(explained + if has_it { 3.0 } else { 0.0 } + 0.5 * normal());
+            rows.extend(row);
+            rows.push(f64::from(u8::from(has_it)));
+        }
+        users.push(targets.len());
+    }
+    Regression::new(Rows::Dense { dim: 5, values: rows }, targets, &users, Loss::Squares, 0.01).unwrap()
+}
+
+#[test]
+fn a_column_of_zeros_for_most_users_is_not_in_small_units_for_long() {
+    for learned in [false, true] {
+        for seed in 0..10 {
+            let problem = with_indicator(seed);
+            let start = vec![0.0; 5];
+            let target = 0.01 * problem.gap(&start).unwrap();
+            let settings = if learned { Settings::new(start, 30) } else { Settings::for_problem(start, &problem) };
+            let mut session = Session::new(method::frugal(), settings.budget(1_000).seed(seed)).unwrap();
+            let mut gradient = [0.0; 5];
+            while problem.gap(session.point()).unwrap() > target {
+                let query = session.ask().unwrap().unwrap();
+                problem.gradient(query.user, &query.point, &mut gradient);
+                session.tell(query.ticket, &gradient).unwrap();
+            }
+            assert!(session.queries() <= 60, "learned {learned}, seed {seed}: {} queries", session.queries());
+        }
+    }
+}
+
 /// A coordinate along which everybody agrees is not taken for a small one for long.
 #[test]
 fn a_coordinate_at_its_optimum_does_no_harm() {

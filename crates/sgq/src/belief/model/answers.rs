@@ -137,6 +137,18 @@ impl Answers {
         self.average();
     }
 
+    /// Takes other sizes out of all secants, given each user's old size over the new one.
+    pub fn resize(&mut self, shrunk: impl Fn(usize) -> f64) {
+        for (user, answer) in self.held.iter_mut().enumerate() {
+            let by = shrunk(user);
+            for secant in answer.iter_mut().flat_map(|answer| answer.secants_mut()) {
+                secant.change.iter_mut().for_each(|value| *value *= by);
+                secant.way /= by;
+                secant.noise *= by * by;
+            }
+        }
+    }
+
     fn sum_anew(&mut self) {
         let zero = vec![0.0; self.mean.len()];
         let mut sum = CompensatedSum::new(zero.len());

@@ -42,17 +42,22 @@ impl LowRank {
         let way: Vec<f64> = now.point.iter().zip(&self.outside.sums.start).map(|(x, start)| x - start).collect();
         self.extend(&now.gradient);
         self.extend(&way);
-        if let (None, Some(secant)) = (change.before, &now.secant) {
-            // There were answers before there was a model.
-            self.extend(&secant.direction);
-            self.extend(&secant.change);
-        }
         let before = self.held[user].take();
+        // Without one there were answers before there was a model.
+        let secants: Vec<&Secant> = match &before {
+            None => now.secants().collect(),
+            Some(_) => now.news().into_iter().collect(),
+        };
+        if before.is_none() {
+            for secant in &secants {
+                self.extend(&secant.direction);
+                self.extend(&secant.change);
+            }
+        }
         // All at once: the basis is by far the largest thing to read.
-        let secants = [now.secant.as_ref(), change.news].into_iter().flatten();
         let vectors: Vec<&[f64]> = [&*way, &now.gradient]
             .into_iter()
-            .chain(secants.flat_map(|secant| [&*secant.direction, &secant.change]))
+            .chain(secants.iter().copied().chain(change.news).flat_map(|secant| [&*secant.direction, &secant.change]))
             .collect();
         let mut coordinates = self.basis.coordinates_of_all(&vectors).into_iter();
         let [point, gradient] = [(); 2].map(|()| coordinates.next().unwrap_or_default());
@@ -63,14 +68,14 @@ impl LowRank {
             way: secant.way,
             noise: secant.noise * rank / way.len() as f64,
         };
-        let [secant, news] = [now.secant.as_ref(), change.news].map(|secant| secant.map(&mut inside_of));
         let (mut earlier, mut last) = match before.as_deref() {
             Some(before) => (before.earlier.clone(), before.secant.clone()),
             None => (VecDeque::new(), None),
         };
-        if let Some(secant) = secant.filter(|_| now.fresh || last.is_none()) {
-            earlier.extend(last.replace(secant));
+        for secant in secants {
+            earlier.extend(last.replace(inside_of(secant)));
         }
+        let news = change.news.map(inside_of);
         earlier.drain(..earlier.len().saturating_sub(now.earlier.len()));
         let now = Answer { point, gradient, secant: last, earlier, ..*now };
         let (before, news) = (before.as_deref(), news.as_ref());

@@ -224,7 +224,9 @@ fn run(case: &Case, passes: usize, met: &mut Met) -> Result<(), String> {
             reference.told_before(user, &point, answer.gradient);
             if let Some(ordinary) = &mut ordinary {
                 ordinary.answer(user, &point, answer.gradient);
-                remains(ordinary.remaining(), &session).map_err(|why| format!("{place}: {why}"))?;
+                // While few directions were seen, some bend nearly alike, and rounding picks among them.
+                let differs = Expected::differs_by(1e-4, ordinary.remaining(), session.remaining());
+                differs.map_or(Ok(()), |why| Err(format!("{place}: {why}")))?;
             }
         }
     }

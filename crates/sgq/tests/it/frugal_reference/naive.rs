@@ -2,6 +2,7 @@
 
 mod algebra;
 mod alignment;
+mod curvature;
 mod learning;
 mod remaining;
 mod scores;
@@ -9,7 +10,7 @@ mod scores;
 use faer::{Col, Mat, Scale};
 
 use super::remaining::{Expected, Hindsight};
-use algebra::{Matrix, Vector, compose, dot, eigen, identity, outer, scaled, scaled_matrix, trace};
+use algebra::{Matrix, Vector, compose, dot, identity, outer, scaled, scaled_matrix, trace};
 use remaining::Basis;
 
 /// An answer that was believed; the size is taken out of the gradient, and the point counts from the start.
@@ -53,7 +54,7 @@ struct SecantSums {
     number: f64,
 }
 
-/// What step 1 finds.
+/// What § 4.1 finds.
 struct Spread {
     r: Matrix,
     t: Matrix,
@@ -62,7 +63,7 @@ struct Spread {
     h2: f64,
 }
 
-/// What step 2 finds: `β`, `B`, the eigenvalues of `H` within their bounds, and its eigenvectors.
+/// What § 4.2 to 4.4 find: `β`, `B`, the eigenvalues of `H` within their bounds, and its eigenvectors.
 struct Curvature {
     typical: f64,
     shared: Matrix,
@@ -70,7 +71,7 @@ struct Curvature {
     vectors: Matrix,
 }
 
-/// What step 3 finds.
+/// What § 6 finds.
 struct MeanGradient {
     at: Vector,
     gradient: Vector,
@@ -164,7 +165,7 @@ impl Naive {
             set_aside_last: None,
             fading: 0.0,
             x: Col::zeros(dim),
-            hindsight: Hindsight::new(smoothness.len(), 8),
+            hindsight: Hindsight::new(smoothness.len(), dim),
             remaining: None,
         }
     }
@@ -178,7 +179,7 @@ impl Naive {
     pub fn in_span(parameters: usize, smoothness: &[f64]) -> Self {
         let naive = Self::new(&[], smoothness);
         let typical = prior_curvature(parameters, naive.mean_smoothness);
-        let hindsight = Hindsight::new(smoothness.len(), if parameters > 256 { 2 } else { 8 });
+        let hindsight = Hindsight::new(smoothness.len(), parameters);
         Self { parameters, varies: 1.0, typical, hindsight, ..naive }
     }
 
@@ -221,7 +222,9 @@ impl Naive {
     pub fn answer(&mut self, user: usize, point: &[f64], gradient: &[f64]) -> Vec<f64> {
         self.x = Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
         let g = Col::from_fn(self.dim(), |row| gradient[row] / self.sizes[user]);
-        self.remaining = None;
+        if self.remaining.take().is_none() {
+            self.hindsight.interrupt();
+        }
         if let Some(anchor) = self.anchor.clone() {
             let way = &self.x - &anchor;
             self.uphill = dot(&way, &g) > 0.0;
@@ -379,71 +382,10 @@ impl Naive {
         scaled_matrix(1.0 / self.sums().k, &(self.unexplained(b) + outer(0.05, &self.first, &self.first)))
     }
 
-    /// `T²`, before it is scaled, is the root of the pooled spread.
-    fn metric(&self, c: &Matrix) -> (Matrix, Matrix) {
-        let (k, dim) = (self.sums().k, self.dim() as f64);
-        let pooled = scaled_matrix(1.0 / (k + dim), &(scaled_matrix(k, c) + identity(self.dim(), trace(c))));
-        let (values, vectors) = eigen(&pooled);
-        let quarter: Vec<f64> = values.iter().map(|value| value.max(1e-3 * trace(c) / dim).powf(0.25)).collect();
-        let scale = (dim / quarter.iter().map(|value| value * value).sum::<f64>()).sqrt();
-        let with = |f: &dyn Fn(f64) -> f64| compose(&vectors, quarter.iter().map(|value| f(scale * value)));
-        (with(&|value| value), with(&|value| 1.0 / value))
-    }
-
-    /// Sections 3 and 4.1.
-    fn spread(&self) -> Spread {
-        let b = &self.shared;
-        let c = self.covariance(b);
-        let (t, t_inverse) = self.metric(&c);
-        let dim = self.dim() as f64;
-        let sigma2 = trace(&(&t_inverse * &c * &t_inverse)) / dim;
-        let SecantSums { q, y, z, number } = self.secant_sums();
-        let own = z - b * y.transpose() - &y * b + b * q * b;
-        let seen = trace(&(&t_inverse * own * &t_inverse)).max(0.0);
-        let h2 = (seen + self.typical * self.typical) / (dim * (number + 1.0));
-        Spread { r: self.unexplained(b), t, t_inverse, sigma2, h2 }
-    }
-
-    /// Sections 4.2 to 4.5.
-    fn curvature(&self, spread: &Spread) -> Curvature {
-        let Spread { r, t, t_inverse, sigma2, h2 } = spread;
-        let (sums, secants) = (self.sums(), self.secant_sums());
-        let (dim, most) = (self.dim() as f64, self.mean_smoothness);
-        let weight = sigma2 / h2;
-        let corrected = &sums.gx - scaled_matrix(1.0 / (sums.k * (sums.k - 1.0).max(1.0)), &(r * &self.first_moves));
-        let slopes = t_inverse * corrected * t + scaled_matrix(weight, &(t_inverse * &secants.y * t));
-        let seen = t * &sums.xx * t + scaled_matrix(weight, &(t * &secants.q * t));
-
-        let prior = prior_curvature(self.parameters, most);
-        let many = self.parameters as f64;
-        let prior_weight = sigma2 / (0.2 * prior).powi(2);
-        let asked = self.last_answers().len() as f64;
-        let floor = most * (0.2 / (1.0 + secants.number + 0.1 * (asked - 1.0) * many / (many + 20.0))).max(0.002);
-        let typical = ((trace(&slopes) + prior_weight * prior) / (trace(&seen) + prior_weight)).max(floor).min(most);
-
-        let tau = dim * sigma2 / (self.varies * typical).powi(2);
-        let (e, v) = eigen(&(seen + identity(self.dim(), tau)));
-        let n = v.transpose() * (slopes + identity(self.dim(), tau * typical)) * &v;
-        let fit = Mat::from_fn(self.dim(), self.dim(), |i, j| {
-            let unsure = if i == j { 0.6 * sigma2.sqrt() / e[i].sqrt() } else { 0.0 };
-            (n[(i, j)] + n[(j, i)]) / (e[i] + e[j]) + unsure
-        });
-        let (values, vectors) = eigen(&(&v * fit * v.transpose()));
-        let within: Vec<f64> = values.iter().map(|value| value.max(floor).min(most.max(typical))).collect();
-        let h = compose(&vectors, within.iter().copied());
-        Curvature { typical, shared: t * h * t, values: within, vectors }
-    }
-
-    /// What a user's own curvature adds on the way: `(y_i − B u_i) u_iᵀ (x − x_i)` along its secant, `D̂_i` off it.
-    fn own_change(&self, answer: &Answer, b: &Matrix, way: &Vector) -> Vector {
-        let d = self.own_curvature(answer);
-        match self.last_secant(answer.user) {
-            None => d * way,
-            Some(Secant { u, y, .. }) => {
-                let along = dot(u, way);
-                scaled(along, &(y - b * u)) + d * (way - scaled(along, u))
-            }
-        }
+    /// What `D̂_i` adds on the way, off the user's last secant.
+    fn off_secant_change(&self, answer: &Answer, way: &Vector) -> Vector {
+        let along = self.last_secant(answer.user).map(|Secant { u, .. }| scaled(dot(u, way), u));
+        self.own_curvature(answer) * along.map_or(way.clone(), |along| way - along)
     }
 
     /// `r_i²`.
@@ -482,8 +424,8 @@ impl Naive {
         let mut gradient = Col::zeros(self.dim());
         for (answer, weight) in answers.iter().zip(&weights) {
             let way = &at - &answer.x;
-            let (shared, own) = (b * &way, self.own_change(answer, b, &way));
-            gradient += scaled(weight / total, &(&answer.g + shared + own));
+            let (bent, own) = (self.carrying_curvature(answer, b) * &way, self.off_secant_change(answer, &way));
+            gradient += scaled(weight / total, &(&answer.g + bent + own));
         }
 
         let everybody: f64 = self.sizes.iter().map(|size| size * size).sum();
@@ -492,33 +434,11 @@ impl Naive {
         MeanGradient { at, gradient, unsure, c }
     }
 
-    /// `B̄`.
-    fn mean_curvature(&self, b: &Matrix) -> Matrix {
-        let mut own = identity(self.dim(), 0.0);
-        for answer in self.last_answers() {
-            if let Some(Secant { u, y, .. }) = self.last_secant(answer.user) {
-                own += outer(self.sizes[answer.user], &(y - b * u), u);
-            }
-        }
-        b + scaled_matrix(0.5 / self.sums().k, &(&own + own.transpose()))
-    }
-
-    /// `l` and `U`.
-    fn step_curvature(&self, spread: &Spread, curvature: &Curvature) -> (Vec<f64>, Matrix) {
-        if self.secants.is_empty() {
-            // The same matrix as H, but where its eigenvalues were moved to a bound they are equal, and U could be anything.
-            return (curvature.values.clone(), curvature.vectors.clone());
-        }
-        let t_inverse = &spread.t_inverse;
-        let (values, vectors) = eigen(&(t_inverse * self.mean_curvature(&curvature.shared) * t_inverse));
-        (values.iter().map(|value| value.max(curvature.values[0])).collect(), vectors)
-    }
-
     /// How it moves.
     fn go(&mut self, spread: &Spread, curvature: &Curvature, mean: &MeanGradient) {
         let Spread { t, t_inverse, .. } = spread;
         let (dim, carried) = (self.dim() as f64, self.carried());
-        let (l, u) = self.step_curvature(spread, curvature);
+        let (l, u) = self.steps(spread, curvature);
         let w = t_inverse * &u;
         let place = u.transpose() * t * &mean.at;
         let pull = w.transpose() * &mean.gradient;

@@ -25,11 +25,36 @@ pub struct Hindsight {
     moves: usize,
     records: Vec<(Vec<f64>, f64)>,
     looks: Vec<f64>,
+    /// How many estimates in a row end a run, § 14.4, and how many looks are needed before `gap` is taken at its word.
+    in_a_row: usize,
+    least_looks: f64,
+    /// The estimates in a row so far, as parts of the gap at the start.
+    parts: Vec<f64>,
 }
 
 impl Hindsight {
-    pub fn new(users: usize, times_a_pass: usize) -> Self {
-        Self { users, times_a_pass, moves: 0, records: Vec::new(), looks: Vec::new() }
+    /// For a model of so many parameters.
+    pub fn new(users: usize, parameters: usize) -> Self {
+        Self {
+            users,
+            times_a_pass: if parameters > 256 { 2 } else { 8 },
+            moves: 0,
+            records: Vec::new(),
+            looks: Vec::new(),
+            in_a_row: 1 + parameters.min(64) / users,
+            least_looks: 3.0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Where users tell their Hessians.
+    pub fn with_hessians(users: usize) -> Self {
+        Self { in_a_row: 1, least_looks: 0.0, ..Self::new(users, 0) }
+    }
+
+    /// After an answer there was no estimate.
+    pub fn interrupt(&mut self) {
+        self.parts.clear();
     }
 
     /// One more coordinate, which is zero at all points.
@@ -38,7 +63,13 @@ impl Hindsight {
     }
 
     /// A move to a point, where the model says this of any point now; `whole` is the gain of all the way to the minimiser.
-    pub fn moved(&mut self, point: &[f64], whole: f64, terms_at: impl Fn(&[f64]) -> Terms) -> Expected {
+    pub fn moved(
+        &mut self,
+        point: &[f64],
+        whole: f64,
+        all_asked: bool,
+        terms_at: impl Fn(&[f64]) -> Terms,
+    ) -> Expected {
         let terms = terms_at(point);
         self.moves += 1;
         if self.moves.is_multiple_of(self.users.div_ceil(self.times_a_pass)) {
@@ -50,11 +81,11 @@ impl Hindsight {
             }
             self.records.push((point.to_vec(), terms.mean()));
         }
-        self.remaining(&terms, whole)
+        self.remaining(&terms, whole, all_asked)
     }
 
-    /// Eq. (67) and (68), and the gap at the start.
-    fn remaining(&self, terms: &Terms, whole: f64) -> Expected {
+    /// Eq. (67) and (68), the gap at the start, and the largest of the last estimates.
+    fn remaining(&mut self, terms: &Terms, whole: f64, all_asked: bool) -> Expected {
         let (mut sum, mut squares, mut number) = (0.0, 0.0, 0.0);
         for (age, look) in self.looks.iter().rev().enumerate() {
             let weight = 0.8f64.powi(age as i32);
@@ -66,9 +97,14 @@ impl Hindsight {
         let doubt = ((1.5 * 1.5 + squares) / (1.0 + number) - bias * bias).max(0.7 * 0.7);
         let (mean, variance) = (terms.mean(), terms.variance());
         let by_chance = if mean > 0.0 { (1.0 + variance / (mean * mean)).ln() } else { 0.0 };
-        let (gap, factor) = (bias.exp() * mean, (1.645 * (by_chance + doubt).sqrt()).exp());
+        let (gap, factor) = (bias.max(-1.0).exp() * mean, (1.645 * (by_chance + doubt).sqrt()).exp());
         let errors: f64 = terms.0.iter().map(|(_, v)| v).sum();
-        Expected { gap, low: gap / factor, high: gap * factor, at_start: (whole - errors).max(whole / 20.0) }
+        let (low, high, at_start) = (gap / factor, gap * factor, (whole - errors).max(whole / 20.0));
+        let is_tried = all_asked && number >= self.least_looks;
+        self.parts.push(if is_tried { gap } else { high } / at_start);
+        let row = self.parts.len().checked_sub(self.in_a_row).map(|first| &self.parts[first..]);
+        let steady = row.map_or(f64::INFINITY, |row| row.iter().copied().fold(0.0, f64::max));
+        Expected { gap, low, high, at_start, steady }
     }
 }
 
@@ -79,26 +115,34 @@ pub struct Expected {
     low: f64,
     high: f64,
     at_start: f64,
+    /// The largest of the estimates that would end a run, as a part of the gap at the start; infinite while there are too few.
+    steady: f64,
 }
 
 impl Expected {
     /// How what a session says differs from what it should say, if it does: by more than a millionth, and by more than rounding
     /// of the gap at the start explains.
     pub fn differs(expected: Option<Self>, found: Option<Remaining>) -> Option<String> {
+        Self::differs_by(1e-6, expected, found)
+    }
+
+    /// The same by more than another part.
+    pub fn differs_by(within: f64, expected: Option<Self>, found: Option<Remaining>) -> Option<String> {
         let same = match (expected, found) {
             (None, None) => true,
-            (Some(right), Some(found)) => right.is_near(&found),
+            (Some(right), Some(found)) => right.is_near(&found, within),
             _ => false,
         };
         (!same).then(|| format!("{expected:?} should remain, and not {found:?}"))
     }
 
-    fn is_near(&self, found: &Remaining) -> bool {
+    fn is_near(&self, found: &Remaining, within: f64) -> bool {
         let rounding = 1e-14 * self.at_start;
-        let near = |found: f64, right: f64| (found - right).abs() <= (1e-6 + rounding / self.gap) * right;
+        let near = |found: f64, right: f64| (found - right).abs() <= (within + rounding / self.gap) * right;
         let ends_are_near = near(found.gap, self.gap) && near(found.low, self.low) && near(found.high, self.high);
         let is_rounding = self.gap < rounding && found.gap < 2.0 * rounding && found.low <= found.high;
         let starts_near = (found.at_start - self.at_start).abs() <= 1e-6 * self.at_start;
-        starts_near && (ends_are_near || is_rounding)
+        let steady_near = found.steady_part == self.steady || near(found.steady_part, self.steady);
+        starts_near && (is_rounding || (ends_are_near && steady_near))
     }
 }

@@ -104,7 +104,7 @@ impl Reference {
             stale: None,
             reasked: [0; 2],
             fitted: 0,
-            hindsight: Hindsight::new(users, 8),
+            hindsight: Hindsight::with_hessians(users),
             remaining: None,
         }
     }
@@ -393,7 +393,8 @@ impl Reference {
             Terms(vec![(0.5 * form(&mean.curvature, &off), 0.5 * (others + 0.25 * same * same + own))])
         };
         let mut hindsight = self.hindsight.clone();
-        self.remaining = Some(hindsight.moved(&self.x, 0.5 * form(&mean.curvature, z), terms_at));
+        let all_asked = self.users.iter().all(Option::is_some);
+        self.remaining = Some(hindsight.moved(&self.x, 0.5 * form(&mean.curvature, z), all_asked, terms_at));
         self.hindsight = hindsight;
     }
 

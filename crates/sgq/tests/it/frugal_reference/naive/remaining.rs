@@ -74,7 +74,7 @@ impl Naive {
         let from_start = |point: &[f64]| Col::from_fn(self.dim(), |row| point[row] - self.start[row]);
         let mut hindsight = self.hindsight.clone();
         let terms_at = |point: &[f64]| basis.terms(carried, &from_start(point));
-        self.remaining = Some(hindsight.moved(&self.point(), basis.whole(), terms_at));
+        self.remaining = Some(hindsight.moved(&self.point(), basis.whole(), self.all_asked(), terms_at));
         self.hindsight = hindsight;
     }
 }
