@@ -216,10 +216,10 @@ impl Reader {
         let Restored { session, tickets, .. } = restore(&self.connection, &self.header)?;
         let asked_at = self.asked_at()?;
         let question = |query: Query| {
-            let Query { ticket, user, point, wants, why, .. } = query;
+            let Query { ticket, user, point, wants, why, explored, .. } = query;
             let ticket = tickets.of_record(ticket);
             let asked_at = asked_at.get(&ticket).copied().unwrap_or(0);
-            Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, asked_at }
+            Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
         };
         Ok(session.pending().map(question).collect())
     }
