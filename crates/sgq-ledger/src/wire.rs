@@ -147,6 +147,7 @@ mod tests {
             point: vec![0.1 + 0.2, -0.0, 1e-300].into(),
             wants: Detail::Hessian,
             why: Why::New,
+            explored: None,
             asked_at: 0,
         };
         let line = question.to_json().unwrap();
