@@ -99,8 +99,8 @@ pub(crate) struct Constants {
     pub numbers_kept: usize,
 
     // § 9: the safeguard.
-    /// Passes within which the model must halve the bound on the gradient; `n + 2d` answers are one, or few users would have no time to
-    /// show their curvature.
+    /// Passes within which the model must halve the bound on the gradient; `n` answers are one, or `2d`, if that is more: few users must have
+    /// time to show their curvature.
     pub passes_to_halve: u64,
     pub answers_per_parameter: u64,
     /// SAGA's step is `1/(this · L_max)`: Defazio et al. 2014.

@@ -475,7 +475,7 @@ fn after_sixty(method: Method) -> Vec<u8> {
     session.snapshot().unwrap()
 }
 
-const FROZEN_LENGTH_FRUGAL: usize = 2005;
+const FROZEN_LENGTH_FRUGAL: usize = 2020;
 const FROZEN_LENGTH: usize = 1085;
 const FROZEN_SUM: u64 = 16_960_914_755_478_959_850;
 

@@ -35,7 +35,7 @@ impl Safeguard {
             // What is past all numbers is not halved either.
             // Below what noise explains, SAGA would do no better.
             Some(reference) if (bound > 0.5 * reference && bound > belief.noise_floor()) || !bound.is_finite() => {
-                let pass = users + FRUGAL.answers_per_parameter * point.len() as u64;
+                let pass = users.max(FRUGAL.answers_per_parameter * point.len() as u64);
                 self.failed |= self.answers >= FRUGAL.passes_to_halve * pass;
             }
             _ => *self = Self { reference: Some(bound), answers: 0, failed: false },
