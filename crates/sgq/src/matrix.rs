@@ -105,6 +105,9 @@ pub(crate) struct Square {
     values: Vec<f64>,
 }
 
+/// So many rows of a few hundred numbers stay in the fastest memory.
+const ROWS_AT_HAND: usize = 8;
+
 impl Square {
     pub fn zero(dim: usize) -> Self {
         Self { dim, values: vec![0.0; dim * dim] }
@@ -189,6 +192,18 @@ impl Square {
     pub fn add_outer(&mut self, factor: f64, u: &[f64], v: &[f64]) {
         for (row, u) in u.iter().enumerate() {
             add_scaled(self.row_mut(row), factor * u, v);
+        }
+    }
+
+    /// Adds `Σ factor · v vᵀ`, a few rows at a time: all vectors are gone through while these are at hand.
+    pub fn add_squares(&mut self, terms: &[(f64, &[f64])]) {
+        for first in (0..self.dim).step_by(ROWS_AT_HAND) {
+            let rows = first..(first + ROWS_AT_HAND).min(self.dim);
+            for (factor, v) in terms {
+                for row in rows.clone() {
+                    add_scaled(self.row_mut(row), factor * v[row], v);
+                }
+            }
         }
     }
 

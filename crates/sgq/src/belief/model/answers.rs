@@ -47,7 +47,7 @@ pub(crate) struct Answer {
 
 /// How many secants a user keeps, § 3: its last one alone where there are more parameters than matrices are made for.
 pub(super) fn secants_of_each(users: usize, dim: usize) -> usize {
-    let all = FRUGAL.secants_per_parameter * dim.min(FRUGAL.rank);
+    let all = FRUGAL.secants_per_parameter * dim.min(FRUGAL.dense_at_once);
     if dim <= FRUGAL.dense_up_to { all.div_ceil(users).max(1) } else { 1 }
 }
 

@@ -1,7 +1,7 @@
 //! Each user's own curvature: shared curvature, improved by the user's secants (BFGS), docs/frugal.md § 4.5.
 
 use super::secants::Secant;
-use crate::{kernel, matrix::Square};
+use crate::kernel;
 
 /// `H_i − B = Σ a aᵀ − b bᵀ`, one pair of vectors for each secant: Eq. (17).
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +32,9 @@ impl Bent {
         }
     }
 
-    /// Adds `weight (H_i − B)`.
-    pub fn add_to(&self, weight: f64, matrix: &mut Square) {
-        for (a, b) in &self.0 {
-            matrix.add_outer(weight, a, a);
-            matrix.add_outer(-weight, b, b);
-        }
+    /// `weight (H_i − B)` as a sum of squares.
+    pub fn squares(&self, weight: f64) -> impl Iterator<Item = (f64, &[f64])> {
+        self.0.iter().flat_map(move |(a, b)| [(weight, &**a), (-weight, &**b)])
     }
 }
 
@@ -47,6 +44,7 @@ const LEAST_CHANGE: f64 = 1e-6;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Square;
 
     /// It has the last secant exactly, stays positive definite, and forgets nothing that a quadratic says along conjugate directions.
     #[test]
@@ -74,7 +72,7 @@ mod tests {
                 .for_each(|(found, told)| assert!((found - told).abs() < 1e-12, "{image:?}"));
         }
         let mut matrix = Square::identity(2, 2.0);
-        bent.add_to(1.0, &mut matrix);
+        matrix.add_squares(&bent.squares(1.0).collect::<Vec<_>>());
         assert!((matrix.at(0, 0) - 5.0).abs() < 1e-12 && (matrix.at(1, 1) - 0.5).abs() < 1e-12);
     }
 

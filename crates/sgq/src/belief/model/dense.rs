@@ -344,9 +344,13 @@ impl Dense {
         self.bent.clear();
         // Steps are by the mean over users of their own curvature: by less they would overshoot what the model itself predicts.
         let mut mean = self.curvature.clone();
+        let mut told = Vec::with_capacity(view.answers.count());
         for (user, answer) in answers {
-            self.bent(user, answer).add_to(view.sizes[user] / weight, &mut mean);
+            self.bent(user, answer);
+            told.push(user);
         }
+        let bent = told.iter().filter_map(|user| Some((view.sizes[*user] / weight, self.bent[*user].as_ref()?)));
+        mean.add_squares(&bent.flat_map(|(part, bent)| bent.squares(part)).collect::<Vec<_>>());
         if !has_secants {
             return Some(self.fitted(metric, own_curvature, bends, basis));
         }

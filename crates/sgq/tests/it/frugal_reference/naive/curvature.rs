@@ -70,7 +70,7 @@ impl Naive {
 
     /// The secants that a user keeps, the oldest first.
     fn kept_secants(&self, user: usize) -> Vec<&Secant> {
-        let most = if self.parameters > 256 { 1 } else { (4 * self.parameters.min(64)).div_ceil(self.sizes.len()) };
+        let most = if self.parameters > 256 { 1 } else { (4 * self.parameters.min(32)).div_ceil(self.sizes.len()) };
         let mut kept: Vec<&Secant> = self.secants.iter().filter(|secant| secant.user == user).collect();
         kept.drain(..kept.len().saturating_sub(most));
         kept
