@@ -91,6 +91,9 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     }
     let last = status.last_event.map(|at| format!(", the last {}", ago(at))).unwrap_or_default();
     line("events", &format!("{}{last}", status.events));
+    if let Some(lost) = &status.lost {
+        line("lost", lost);
+    }
     if let Some(why) = &status.made_anew {
         line("note", &format!("this version of sgq would have asked otherwise, and goes on from the answers ({why})"));
     }
