@@ -46,6 +46,28 @@ impl Watcher for Counter {
     }
 }
 
+/// Who is away holds nobody up, and an answer that comes twice counts once: nothing is asked again, and nothing fails.
+#[test]
+fn in_order_nothing_hangs_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let clinic = file(&folder, "clinic.py");
+    let twice = "    print(json.dumps({\"ticket\": question[\"ticket\"], \"gradient\": gradient}), flush=True)\n";
+    fs::write(&clinic, format!("{CLINIC}{twice}")).unwrap();
+    let mut options = Options::new(format!("python3 -S {}", clinic.display()).parse().unwrap());
+    (options.in_order, options.each) = (true, true);
+    let mut ledger = Ledger::create(file(&folder, "study"), &plan(method::frugal(), 3, 60)).unwrap();
+    let first = ledger.ask().unwrap().unwrap();
+    ledger.away(first.user, None).unwrap();
+    let mut counter = Counter { most: Some(12), ..Counter::default() };
+    let ended = run(&mut ledger, &options, &mut counter).unwrap();
+    assert!(matches!(ended, Ended::Interrupted | Ended::Waiting(_)), "{ended:?}");
+    assert!(
+        ledger.queries() > 0 && counter.of(Doing::Again) == 0 && counter.of(Doing::Failed) == 0,
+        "{:?}",
+        counter.counts
+    );
+}
+
 #[test]
 fn processes_answer_and_interruptions_change_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -120,7 +120,13 @@ impl Driver<'_> {
 
     /// Whether the answer to an earlier question has to come first.
     fn has_to_wait(&self, ticket: u64) -> bool {
-        self.options.in_order && self.out.contains_key(&ticket) && self.out.keys().next() != Some(&ticket)
+        self.options.in_order && self.out.contains_key(&ticket) && self.first_in_order() != Some(ticket)
+    }
+
+    /// The earliest question that an answer can come to: nobody waits for a user who is away and has not been asked.
+    fn first_in_order(&self) -> Option<u64> {
+        let can_come = |out: &Out| !(matches!(out.stage, Stage::Due(_)) && self.is_away(out.question.user));
+        self.out.iter().find(|(_, out)| can_come(out)).map(|(ticket, _)| *ticket)
     }
 
     fn hold(
@@ -131,7 +137,10 @@ impl Driver<'_> {
         speaks: Option<usize>,
         line: &str,
     ) -> Result<(), LedgerError> {
-        if self.held.contains_key(&ticket) {
+        if let Some((held, _)) = self.held.get(&ticket) {
+            if *held == reply {
+                return self.ledger.note(speaks, &format!("question {ticket}: the same answer came again"));
+            }
             let why = Rejected::Earlier(format!("an answer to the question with ticket {ticket} waits for its turn"));
             return self.refuse(place, Some(ticket), speaks, &why, line);
         }
@@ -139,12 +148,13 @@ impl Driver<'_> {
             out.stage = Stage::Held;
         }
         self.held.insert(ticket, (reply, speaks));
-        Ok(())
+        // It may be the first one after all, now that it has come.
+        self.release()
     }
 
     /// Tells the answers whose turn it is.
     fn release(&mut self) -> Result<(), LedgerError> {
-        while let Some(ticket) = self.out.keys().next().copied()
+        while let Some(ticket) = self.first_in_order()
             && let Some((reply, speaks)) = self.held.remove(&ticket)
         {
             let place = self.out.get(&ticket).map_or(0, |out| self.slot_of(out.question.user));
@@ -218,8 +228,8 @@ impl Driver<'_> {
     fn has(&self, place: usize, ticket: u64) -> bool {
         let is_with = |out: &Out| match out.stage {
             Stage::Sent { to, .. } => to.slot == place,
-            Stage::Held => self.slot_of(out.question.user) == place,
-            Stage::Due(_) => false,
+            // An answer that is there is not lost by what else comes.
+            Stage::Held | Stage::Due(_) => false,
         };
         self.out.get(&ticket).is_some_and(is_with)
     }
