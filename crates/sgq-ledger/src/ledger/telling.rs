@@ -5,10 +5,7 @@ use std::sync::Arc;
 use sgq::{Fate, PaidAnswer};
 
 use super::Ledger;
-use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details};
-
-/// What is kept of an answer that was refused.
-const KEPT_OF_REFUSED: usize = 300;
+use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details, wire::kept};
 
 /// What became of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,8 +63,7 @@ impl Ledger {
         why: &Rejected,
         came: &str,
     ) -> Result<(), LedgerError> {
-        let end = came.char_indices().nth(KEPT_OF_REFUSED).map_or(came.len(), |(end, _)| end);
-        let words = Some(format!("{why} | {}", &came[..end]));
+        let words = Some(format!("{} | {}", kept(&why.to_string()), kept(came)));
         // What somebody made up may be larger than any number that a row can hold.
         let ticket = ticket.filter(|ticket| i64::try_from(*ticket).is_ok());
         let user = user.filter(|user| *user < self.users().len());
