@@ -17,6 +17,8 @@ use crate::LedgerError;
 pub enum Kind {
     /// A question was put. `words` says why.
     Asked,
+    /// An answer came before its turn, and waits for it. It moves the point once it is told, in an event `about` this one.
+    Held,
     /// A question that was out was answered.
     Answered,
     /// A question that had failed, or had been withdrawn, was answered all the same.
@@ -49,8 +51,9 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Asked,
+        Self::Held,
         Self::Answered,
         Self::Late,
         Self::Refused,
@@ -71,6 +74,7 @@ impl Kind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Asked => "asked",
+            Self::Held => "held",
             Self::Answered => "answered",
             Self::Late => "late",
             Self::Refused => "refused",
@@ -90,7 +94,7 @@ impl Kind {
 
     /// Whether the session changes by it.
     pub fn counts(self) -> bool {
-        !matches!(self, Self::Refused | Self::Flagged | Self::Withdrawn | Self::Noted)
+        !matches!(self, Self::Held | Self::Refused | Self::Flagged | Self::Withdrawn | Self::Noted)
     }
 }
 
@@ -120,6 +124,8 @@ pub struct Event {
     pub cost: Option<f64>,
     /// How many numbers came with it.
     pub numbers: Option<u64>,
+    /// The number of the event with the answer that was told or refused here, where that had come before its turn.
+    pub about: Option<i64>,
     /// The BLAKE3 hash of this event, with all that belongs to it, and the seal before it.
     #[serde(skip)]
     pub seal: Vec<u8>,
@@ -137,6 +143,7 @@ impl Event {
             words: None,
             cost: None,
             numbers: None,
+            about: None,
             seal: Vec::new(),
         }
     }
@@ -156,12 +163,14 @@ impl Event {
             words: row.get("words")?,
             cost: row.get("cost")?,
             numbers: numbers.map(u64::try_from).transpose().map_err(|_| damaged())?,
+            about: row.get("about")?,
             seal: row.get("seal")?,
         })
     }
 
     pub(crate) fn insert(&self, connection: &Connection) -> Result<(), LedgerError> {
-        let sql = "INSERT INTO events (seq, at, kind, ticket, user, words, cost, numbers, seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO events (seq, at, kind, ticket, user, words, cost, numbers, seal, about) VALUES \
+                   (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         connection.prepare_cached(sql)?.execute((
             self.seq,
             self.at,
@@ -172,6 +181,7 @@ impl Event {
             self.cost,
             self.numbers.map(|it| it as i64),
             &self.seal,
+            self.about,
         ))?;
         Ok(())
     }

@@ -228,13 +228,7 @@ impl Folder {
             Saying::Answer(reply) => match ledger.tell_from(ticket, &reply, Some(file.user), false) {
                 Ok(told) => {
                     done.taken += u64::from(told != Told::Known);
-                    let words = match told {
-                        Told::Flagged(why) => format!("and flagged: {why}"),
-                        Told::Late => "late".to_owned(),
-                        Told::Known => "the same as before".to_owned(),
-                        _ => String::new(),
-                    };
-                    notices.push(Notice::new(Doing::Taken, Some(ticket), Some(&name), words));
+                    notices.push(Notice::new(Doing::Taken, Some(ticket), Some(&name), told.words()));
                     ledger.ask_many(usize::MAX)?;
                     Ok(Fate::Taken)
                 }

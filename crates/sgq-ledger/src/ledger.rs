@@ -15,7 +15,7 @@ use sgq::{Method, Session, Settings, StopReason};
 
 pub use self::{asking::Question, telling::Told};
 use crate::{
-    Account, Event, Kind, LedgerError, Plan, Protection, User,
+    Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
     lock::Lock,
     read,
     record::{self, Facts, Header},
@@ -47,6 +47,8 @@ pub struct Ledger {
     longest: Vec<f64>,
     /// When each question that is out was asked.
     asked_at: BTreeMap<u64, i64>,
+    /// Answers that wait for their turn, by ticket, and the events of their coming.
+    held: BTreeMap<u64, (i64, Reply)>,
     seq: i64,
     seal: Vec<u8>,
     /// `ask` found nobody, and nothing has happened since.
@@ -98,6 +100,7 @@ impl Ledger {
         let (accounts, longest) = read::accounts(&connection, header.users.len())?;
         let asked_at = read::asked_at(&connection)?;
         let asked_in_vain = read::waits(&connection)?;
+        let held = read::held(&connection)?;
         // In the file itself, and not in its log: whoever finds it so without a log knows that the log was lost. Until here nothing
         // was written, so that an error leaves all as it was.
         connection.execute("INSERT OR REPLACE INTO ledger (name, value) VALUES ('in use', '')", [])?;
@@ -114,6 +117,7 @@ impl Ledger {
             accounts,
             longest,
             asked_at,
+            held,
             seq,
             seal,
             asked_in_vain: asked_in_vain && made_anew.is_none(),

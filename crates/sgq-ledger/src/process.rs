@@ -64,7 +64,7 @@ pub struct Options {
     /// The most bytes of a line; by default, those of the longest answer there can be.
     pub longest_line: Option<usize>,
     /// Uses answers in the order of the questions, so that the time they take does not matter: the same answers give the same bytes.
-    /// An answer that waits for its turn is not on the disk.
+    /// An answer that waits for its turn is on the disk.
     pub in_order: bool,
     /// How long to wait for what is out once somebody has interrupted.
     pub grace: Duration,
@@ -124,6 +124,10 @@ pub enum ProcessError {
     Start { program: String, error: io::Error },
     #[error("{program:?} has ended {times} times and never answered{how}; put it right, and run again")]
     NeverAnswers { program: String, times: u64, how: String },
+    #[error(
+        "{program:?} has given no answer that can be taken: {why}; put it right, and run again: its questions are still open"
+    )]
+    NeverRight { program: String, why: String },
     #[error("{what} must be {bounds}")]
     Option { what: &'static str, bounds: &'static str },
     #[error(transparent)]

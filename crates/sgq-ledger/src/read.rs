@@ -204,7 +204,8 @@ impl Reader {
 
     /// The answer of an event, and the point where it was asked for.
     pub fn answer(&self, event: &Event) -> Result<Option<(Vec<f64>, Reply)>, LedgerError> {
-        let Some(reply) = record::answer(&self.connection, event.seq)? else {
+        let told = event.about.filter(|_| event.kind.counts());
+        let Some(reply) = record::answer(&self.connection, told.unwrap_or(event.seq))? else {
             return Ok(None);
         };
         let asked = event.ticket.map(|ticket| record::question(&self.connection, ticket)).transpose()?.flatten();
@@ -271,7 +272,8 @@ pub(crate) fn waits(connection: &Connection) -> Result<bool, LedgerError> {
 /// What each user has disclosed, and the pull of its strongest answer.
 pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Account>, Vec<f64>), LedgerError> {
     let (mut accounts, mut longest) = (vec![Account::default(); users], vec![0.0; users]);
-    let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length * COALESCE(a.weight, 1) FROM answers a JOIN events e ON e.seq = a.seq ORDER BY a.seq";
+    let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length * COALESCE(a.weight, 1) FROM events e \
+               JOIN answers a ON a.seq = COALESCE(e.about, e.seq) WHERE e.kind IN ('answered', 'late') ORDER BY e.seq";
     let mut query = connection.prepare(sql)?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
@@ -284,6 +286,20 @@ pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Acc
         longest[user] = length.max(longest[user]);
     }
     Ok((accounts, longest))
+}
+
+/// The answers that wait for their turn, by ticket, and the events of their coming.
+pub(crate) fn held(connection: &Connection) -> Result<BTreeMap<u64, (i64, Reply)>, LedgerError> {
+    let sql = "SELECT ticket, seq FROM events came WHERE kind = 'held' AND NOT EXISTS (SELECT 1 FROM events WHERE about = came.seq)";
+    let mut query = connection.prepare(sql)?;
+    let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)?)))?;
+    let mut held = BTreeMap::new();
+    for row in rows {
+        let (ticket, seq) = row?;
+        let lacking = || LedgerError::damaged(format!("the answer of event {seq} is missing"));
+        held.insert(ticket, (seq, record::answer(connection, seq)?.ok_or_else(lacking)?));
+    }
+    Ok(held)
 }
 
 /// When each question that nothing has become of was asked.

@@ -242,26 +242,28 @@ pub(crate) fn events_after(
 /// What belongs to an event, and its checksum.
 fn body_of(connection: &Connection, event: &Event) -> Result<(Body, Option<Hash>), LedgerError> {
     let lacking = |what: &str| LedgerError::damaged(format!("the {what} of event {} is missing", event.seq));
+    // An answer that had come before its turn belongs to the event of its coming.
+    let at = event.about.unwrap_or(event.seq);
     let body = match (event.kind, event.ticket) {
         (Kind::Asked, Some(ticket)) => {
             let question = question(connection, ticket)?.ok_or_else(|| lacking("question"))?;
             Body::Question { why: question.why, wants: question.wants, point: question.point }
         }
-        (Kind::Answered | Kind::Late, Some(_)) => {
-            Body::Answer(answer(connection, event.seq)?.ok_or_else(|| lacking("answer"))?)
+        (Kind::Held | Kind::Answered | Kind::Late, Some(_)) => {
+            Body::Answer(answer(connection, at)?.ok_or_else(|| lacking("answer"))?)
         }
         _ => return Ok((Body::Nothing, None)),
     };
     let (Some(ticket), Some(user)) = (event.ticket, event.user) else {
         return Err(lacking("user"));
     };
-    let checksum = checksum(event.seq, ticket, user, body.details());
+    let checksum = checksum(at, ticket, user, body.details());
     let (sql, key) = match event.kind {
         Kind::Asked => ("SELECT checksum FROM questions WHERE ticket = ?", ticket as i64),
-        _ => ("SELECT checksum FROM answers WHERE seq = ?", event.seq),
+        _ => ("SELECT checksum FROM answers WHERE seq = ?", at),
     };
     match connection.prepare_cached(sql)?.query_row([key], |row| row.get::<_, Hash>(0)).optional()? {
-        written if written == checksum => Ok((body, checksum)),
+        written if written == checksum => Ok((body, checksum.filter(|_| event.about.is_none()))),
         _ => Err(LedgerError::damaged(format!("what belongs to event {} is not what was written", event.seq))),
     }
 }
@@ -329,7 +331,7 @@ pub(crate) fn answer(connection: &Connection, seq: i64) -> Result<Option<Reply>,
 
 /// The answer to a question, if there is one.
 pub(crate) fn answer_to(connection: &Connection, ticket: u64) -> Result<Option<Reply>, LedgerError> {
-    let sql = "SELECT seq FROM events WHERE ticket = ? AND kind IN ('answered', 'late') LIMIT 1";
+    let sql = "SELECT COALESCE(about, seq) FROM events WHERE ticket = ? AND kind IN ('answered', 'late') LIMIT 1";
     let seq: Option<i64> = connection.prepare_cached(sql)?.query_row([ticket as i64], |row| row.get(0)).optional()?;
     seq.map(|seq| answer(connection, seq)).transpose().map(Option::flatten)
 }
@@ -337,7 +339,10 @@ pub(crate) fn answer_to(connection: &Connection, ticket: u64) -> Result<Option<R
 /// A user's last answer and, where the record says that it is odd, the last one that is not; and the points of both.
 pub(crate) fn last_answers(connection: &Connection, user: usize) -> Result<Vec<(Vec<f64>, Reply)>, LedgerError> {
     let is_odd = "EXISTS (SELECT 1 FROM events e WHERE e.ticket = a.ticket AND e.kind = 'flagged')";
-    let sql = format!("SELECT ticket, seq, {is_odd} FROM answers a WHERE user = ? ORDER BY seq DESC");
+    // Not those that wait for their turn, or were refused then.
+    let is_taken = "EXISTS (SELECT 1 FROM events e WHERE e.ticket = a.ticket AND e.kind IN ('answered', 'late') \
+                    AND COALESCE(e.about, e.seq) = a.seq)";
+    let sql = format!("SELECT ticket, seq, {is_odd} FROM answers a WHERE user = ? AND {is_taken} ORDER BY seq DESC");
     let mut query = connection.prepare_cached(&sql)?;
     let mut rows = query.query([user as i64])?;
     let mut answers = Vec::new();

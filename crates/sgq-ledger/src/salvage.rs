@@ -34,8 +34,10 @@ pub struct Salvaged {
     pub answers: u64,
     /// Events that are in it, those of the answers included.
     pub events: u64,
-    /// Events that are lost, as far as is known.
+    /// Events that are known to be lost.
     pub lost: u64,
+    /// Whether no more than these are lost: the file with `-lock` at its end says how many there were.
+    pub is_loss_known: bool,
     /// Questions, by ticket, whose answers are known to have come and are lost. Told again, they are taken.
     pub lost_answers: Vec<u64>,
 }
@@ -68,6 +70,11 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
     Ok(saved)
 }
 
+/// The number by which the answer that was told in an event is found.
+fn answer_of(event: &Event) -> Option<i64> {
+    matches!(event.kind, Kind::Held | Kind::Answered | Kind::Late).then_some(event.about.unwrap_or(event.seq))
+}
+
 fn write(
     connection: &Connection,
     found: &Found,
@@ -75,13 +82,15 @@ fn write(
     renewed: &Facts,
     written: Option<i64>,
 ) -> Result<Salvaged, LedgerError> {
-    let mut saved = Salvaged::default();
+    let mut saved = Salvaged { is_loss_known: written.is_some(), ..Salvaged::default() };
     let (mut seq, mut seal) = (0, Header::of(renewed.clone())?.seal);
     let mut put = |event: Event, details: Details<'_>| -> Result<(), LedgerError> {
         (seq, seal) = append(connection, event, details, (seq, &seal))?;
         Ok(())
     };
     let intact = found.intact_events(&header.seal);
+    // What became of answers that had come before their turn.
+    let told: BTreeSet<i64> = intact.values().filter_map(|event| event.about).collect();
     let (mut open, mut failed, mut billed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut at = 0;
     let numbers = found.numbers(&intact);
@@ -94,7 +103,9 @@ fn write(
             let details = Details::Question { why: asked.why, wants: asked.wants, point: &asked.point };
             put(own.cloned().unwrap_or_else(|| about(Kind::Asked, ticket, asked.user)), details)?;
             open.insert(ticket);
-        } else if let Some((ticket, user, reply)) = found.answer(old) {
+        } else if told.contains(&old) {
+            // It has its place where it was told, if it was not refused there.
+        } else if let Some((ticket, user, reply)) = own.map_or(Some(old), answer_of).and_then(|at| found.answer(at)) {
             // Without the point where it was asked for, an answer says nothing.
             if found.asked(ticket).is_none() {
                 continue;
@@ -104,7 +115,9 @@ fn write(
             let cost = reply.cost.or(stated.copied()).unwrap_or(1.0);
             let cost = (!billed.contains(&ticket)).then_some(cost);
             let numbers = Some(reply.answer().numbers());
-            let event = own.cloned().unwrap_or_else(|| Event { cost, numbers, ..about(kind, ticket, user) });
+            let own = own.filter(|event| event.kind != Kind::Held).cloned();
+            let event = own.unwrap_or_else(|| Event { cost, numbers, ..about(kind, ticket, user) });
+            let event = Event { about: None, ..event };
             put(event, Details::Answer(reply))?;
             open.remove(&ticket);
             saved.answers += 1;
@@ -118,7 +131,7 @@ fn write(
                     billed.insert(ticket);
                 }
             }
-            put(event.clone(), Details::Nothing)?;
+            put(Event { about: None, ..event.clone() }, Details::Nothing)?;
         }
         saved.events += 1;
     }
@@ -131,7 +144,8 @@ fn write(
     // Each event that is lost may have been a question.
     let unknown = if written.is_some() { 0 } else { UNKNOWN_LOSS };
     let ticket = Some(found.next_ticket() + saved.lost + unknown);
-    let words = Some(format!("{} events of a damaged ledger were saved, and {} are lost", saved.events, saved.lost));
-    put(Event { ticket, words, ..Event::now(Kind::Rebuilt) }, Details::Nothing)?;
+    let least = if saved.is_loss_known { "" } else { " at least" };
+    let words = format!("{} events of a damaged ledger were saved, and{least} {} are lost", saved.events, saved.lost);
+    put(Event { ticket, words: Some(words), ..Event::now(Kind::Rebuilt) }, Details::Nothing)?;
     Ok(saved)
 }

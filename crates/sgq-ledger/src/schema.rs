@@ -5,7 +5,7 @@
 //! | `ledger` | a fact about the session: its method, settings, protection, and the seal of what stands before the first event |
 //! | `copies` | the same facts once more, and the users: without them no answer is of use |
 //! | `users` | a user: name, cost, weight, `L_i` |
-//! | `events` | whatever happened, in order; see [`Kind`](crate::Kind). `seal` is the BLAKE3 hash of this event and the seal before it |
+//! | `events` | whatever happened, in order; see [`Kind`](crate::Kind). `seal` is the BLAKE3 hash of this event and the seal before it; `about` is the number of the event with the answer, where that had come before its turn |
 //! | `questions` | a question: ticket, user, why, and the point. `checksum` is the BLAKE3 hash of the row |
 //! | `answers` | an answer as it came, by the number of its event. `checksum` is the BLAKE3 hash of the row |
 //! | `snapshots` | the state of the session after an event: it only makes opening quick |
@@ -21,10 +21,11 @@ use crate::{LedgerError, lock::beside};
 /// What tells a ledger from other SQLite files: "sgq1".
 const APPLICATION: i32 = 0x7367_7131;
 /// The version of the layout; `user_version` of the file.
-pub const VERSION: i32 = 1;
+pub const VERSION: i32 = 2;
 
 /// Each step brings a file from the version of its place to the next one.
-const MIGRATIONS: [&str; VERSION as usize] = ["
+const MIGRATIONS: [&str; VERSION as usize] = [
+    "
     CREATE TABLE ledger (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     CREATE TABLE copies (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     CREATE TABLE users (
@@ -46,7 +47,12 @@ const MIGRATIONS: [&str; VERSION as usize] = ["
     CREATE INDEX events_of_tickets ON events (ticket, kind) WHERE ticket IS NOT NULL;
     CREATE INDEX answers_of_users ON answers (user, seq);
     CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, program TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
-"];
+",
+    "
+    ALTER TABLE events ADD COLUMN about INTEGER;
+    CREATE INDEX events_about ON events (about) WHERE about IS NOT NULL;
+",
+];
 
 /// SQLite's own choice, said so that what is left of a damaged file can be read without SQLite.
 pub(crate) const PAGE_SIZE: usize = 4096;

@@ -29,6 +29,8 @@ pub(crate) fn seal(before: &[u8], event: &Event, checksum: Option<&Hash>) -> Vec
     hash.optional(event.cost.map(f64::to_le_bytes));
     hash.optional(event.numbers.map(u64::to_le_bytes));
     hash.optional(checksum);
+    // Only where it is known, so that the seals of the first layout stay what they are.
+    event.about.iter().for_each(|about| hash.bytes(&about.to_le_bytes()));
     hash.0.finalize().as_bytes().to_vec()
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn verify(
         return Ok(verdict);
     }
     // Rows that no event speaks of.
-    for (table, kinds) in [("questions", "'asked'"), ("answers", "'answered', 'late'")] {
+    for (table, kinds) in [("questions", "'asked'"), ("answers", "'held', 'answered', 'late'")] {
         let sql = format!(
             "SELECT COUNT(*) FROM {table} t WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.seq = t.seq AND e.kind IN ({kinds}) \
              AND e.ticket = t.ticket AND e.user = t.user)"

@@ -7,6 +7,8 @@ use sgq::{Fate, PaidAnswer};
 use super::Ledger;
 use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details, wire::kept};
 
+const CAME_AGAIN: &str = "the same answer came again";
+
 /// What became of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
@@ -14,13 +16,62 @@ pub enum Told {
     Taken,
     /// It was taken, though its question had failed or been withdrawn.
     Late,
+    /// It waits for its turn.
+    Held,
     /// It was told before: nothing changes.
     Known,
     /// It was taken, and is odd.
     Flagged(String),
 }
 
+impl Told {
+    /// For a person: nothing where all is as it should be.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Taken | Self::Held => String::new(),
+            Self::Late => "late".to_owned(),
+            Self::Known => "the same as before".to_owned(),
+            Self::Flagged(why) => format!("and flagged: {why}"),
+        }
+    }
+}
+
 impl Ledger {
+    /// Keeps the answer to a question until its turn has come: it is on the disk, and moves nothing before it is
+    /// [told](Self::tell_held). One that cannot be right is refused; whether it is out of line shows when it is told.
+    pub fn hold(&mut self, ticket: u64, reply: &Reply, sender: Option<usize>) -> Result<Told, LedgerError> {
+        self.check_fresh()?;
+        let looked = match self.look_at(ticket, reply, sender, true) {
+            Err(LedgerError::Rejected(why)) => return self.refuse_answer(ticket, reply, sender, why, None),
+            looked => looked?,
+        };
+        let about = |kind, words| Event { ticket: Some(ticket), user: Some(looked.user), words, ..Event::now(kind) };
+        if looked.fate == Fate::Known || self.held.contains_key(&ticket) {
+            self.record(about(Kind::Noted, Some(CAME_AGAIN.to_owned())))?;
+            return Ok(Told::Known);
+        }
+        let event = Event { numbers: Some(reply.answer().numbers()), ..about(Kind::Held, None) };
+        self.transaction(|ledger| ledger.write(event, Details::Answer(reply)))?;
+        self.held.insert(ticket, (self.seq, reply.clone()));
+        Ok(Told::Held)
+    }
+
+    /// The tickets whose answers wait for their turn.
+    pub fn held(&self) -> impl Iterator<Item = u64> {
+        self.held.keys().copied()
+    }
+
+    /// Whether the answer to a question waits for its turn.
+    pub fn is_held(&self, ticket: u64) -> bool {
+        self.held.contains_key(&ticket)
+    }
+
+    /// Takes an answer whose turn has come. One that is refused is not held any more, and its question stays open.
+    pub fn tell_held(&mut self, ticket: u64) -> Result<Told, LedgerError> {
+        let (_, reply) = self.held.get(&ticket).ok_or(LedgerError::UnknownTicket { ticket })?;
+        self.tell(ticket, &reply.clone())
+    }
+
     /// Takes the answer to a question, as [`Session::tell`](sgq::Session::tell): it is on the disk before the session uses it. One
     /// that cannot be taken is recorded with the reason, and its question stays open.
     pub fn tell(&mut self, ticket: u64, reply: &Reply) -> Result<Told, LedgerError> {
@@ -39,20 +90,33 @@ impl Ledger {
         self.check_fresh()?;
         match self.look_at(ticket, reply, sender, accepted) {
             Ok(looked) => self.take(ticket, reply, looked),
-            Err(LedgerError::Rejected(rejected)) => {
-                let came = || {
-                    let shown: Vec<String> = reply.gradient.iter().take(4).map(|it| format!("{it:e}")).collect();
-                    format!("a gradient of {} numbers: {} …", reply.gradient.len(), shown.join(", "))
-                };
-                // Whoever sent it; where that is not known, whoever was asked.
-                let asked =
-                    || Ok::<_, LedgerError>(record::question(&self.connection, ticket)?.map(|asked| asked.user));
-                let user = if sender.is_some() { sender } else { asked()? };
-                self.refuse(Some(ticket), user, &rejected, &came())?;
-                Err(rejected.into())
+            Err(LedgerError::Rejected(why)) => {
+                let held = self.held.get(&ticket).filter(|(_, held)| held == reply).map(|(came, _)| *came);
+                self.refuse_answer(ticket, reply, sender, why, held)
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Records that an answer is not taken; one that was `held` until now, by the event of its coming, is not held any more.
+    fn refuse_answer(
+        &mut self,
+        ticket: u64,
+        reply: &Reply,
+        sender: Option<usize>,
+        why: Rejected,
+        held: Option<i64>,
+    ) -> Result<Told, LedgerError> {
+        let shown: Vec<String> = reply.gradient.iter().take(4).map(|it| format!("{it:e}")).collect();
+        let came = format!("a gradient of {} numbers: {} …", reply.gradient.len(), shown.join(", "));
+        // Whoever sent it; where that is not known, whoever was asked.
+        let asked = || Ok::<_, LedgerError>(record::question(&self.connection, ticket)?.map(|asked| asked.user));
+        let user = if sender.is_some() { sender } else { asked()? };
+        self.record(Event { about: held, ..self.refusal(Some(ticket), user, &why, &came) })?;
+        if held.is_some() {
+            self.held.remove(&ticket);
+        }
+        Err(why.into())
     }
 
     /// Records something that came from a user and is no answer.
@@ -63,11 +127,15 @@ impl Ledger {
         why: &Rejected,
         came: &str,
     ) -> Result<(), LedgerError> {
+        self.record(self.refusal(ticket, user, why, came))
+    }
+
+    fn refusal(&self, ticket: Option<u64>, user: Option<usize>, why: &Rejected, came: &str) -> Event {
         let words = Some(format!("{} | {}", kept(&why.to_string()), kept(came)));
         // What somebody made up may be larger than any number that a row can hold.
         let ticket = ticket.filter(|ticket| i64::try_from(*ticket).is_ok());
         let user = user.filter(|user| *user < self.users().len());
-        self.record(Event { ticket, user, words, ..Event::now(Kind::Refused) })
+        Event { ticket, user, words, ..Event::now(Kind::Refused) }
     }
 
     /// Whether an answer can be taken, and how.
@@ -93,6 +161,12 @@ impl Ledger {
         }
         if let Some(what) = reply.is_too_large().or_else(|| reply.privacy?.makes_no_sense()) {
             return Err(Rejected::Unreadable(what).into());
+        }
+        if self.held.get(&ticket).is_some_and(|(_, held)| held != reply) {
+            return Err(Rejected::Earlier(format!(
+                "another answer to the question with ticket {ticket} waits for its turn"
+            ))
+            .into());
         }
         let fate = match inner {
             Some(inner) => self.session.preview(inner, reply.answer()).map_err(Rejected::from)?,
@@ -150,7 +224,7 @@ impl Ledger {
         let Looked { user, point, fate, odd } = looked;
         let about = |kind, words| Event { ticket: Some(ticket), user: Some(user), words, ..Event::now(kind) };
         if fate == Fate::Known {
-            self.record(about(Kind::Noted, Some("the same answer came again".to_owned())))?;
+            self.record(about(Kind::Noted, Some(CAME_AGAIN.to_owned())))?;
             return Ok(Told::Known);
         }
         let numbers = reply.answer().numbers();
@@ -160,9 +234,10 @@ impl Ledger {
         let billed = !(fate == Fate::Late && self.was_billed(ticket)?);
         let kind = if fate == Fate::Late { Kind::Late } else { Kind::Answered };
         let cost = reply.cost.unwrap_or_else(|| self.session.meter().cost_of(user));
-        let event = Event { cost: billed.then_some(cost), numbers: Some(numbers), ..about(kind, None) };
+        let held = self.held.get(&ticket).map(|(came, _)| *came);
+        let event = Event { cost: billed.then_some(cost), numbers: Some(numbers), about: held, ..about(kind, None) };
         self.transaction(|ledger| {
-            ledger.write(event, Details::Answer(reply))?;
+            ledger.write(event, if held.is_some() { Details::Nothing } else { Details::Answer(reply) })?;
             if let Some(why) = &odd {
                 ledger.write(about(Kind::Flagged, Some(why.clone())), Details::Nothing)?;
             }
@@ -185,6 +260,7 @@ impl Ledger {
         self.accounts[user] = account;
         self.longest[user] = self.longest[user].max(reply.pull());
         self.asked_at.remove(&ticket);
+        self.held.remove(&ticket);
         self.snapshot_if_due()?;
         Ok(match (odd, fate) {
             (Some(why), _) => Told::Flagged(why),

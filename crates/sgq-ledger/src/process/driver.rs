@@ -3,7 +3,7 @@
 mod answers;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
     time::{Duration, Instant},
 };
@@ -13,7 +13,7 @@ use super::{
     worker::{Came, Id, Worker},
 };
 use crate::{
-    Ledger, LedgerError, Question, Reply, Watcher,
+    Ledger, LedgerError, Question, Watcher,
     notice::{Doing, Notice},
     wire::{kept, longest_answer},
 };
@@ -40,7 +40,9 @@ enum Stage {
     Due(Instant),
     /// A process has it.
     Sent { to: Id, until: Instant },
-    /// Its answer is here, and waits for those before it.
+    /// Its tries came to nothing, and nobody has answered yet: it fails once somebody does.
+    Spent,
+    /// Its answer is in the ledger, and waits for those before it.
     Held,
 }
 
@@ -61,7 +63,6 @@ pub(super) struct Driver<'a> {
     longest_line: usize,
     slots: BTreeMap<usize, Slot>,
     out: BTreeMap<u64, Out>,
-    held: BTreeMap<u64, (Reply, Option<usize>)>,
     /// What is to be said once it is on the disk.
     notices: Vec<Notice>,
     /// Processes to be ended once the rows about them are on the disk.
@@ -70,6 +71,10 @@ pub(super) struct Driver<'a> {
     answers: u64,
     crashes: u64,
     crashed: BTreeMap<usize, String>,
+    /// Questions whose tries came to nothing before there was any answer, and why; their users; and whether it is the program's fault.
+    spent: BTreeMap<u64, String>,
+    in_vain: BTreeSet<usize>,
+    is_broken: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -82,13 +87,15 @@ impl<'a> Driver<'a> {
             longest_line: longest,
             slots: BTreeMap::new(),
             out: BTreeMap::new(),
-            held: BTreeMap::new(),
             notices: Vec::new(),
             to_end: Vec::new(),
             came: mpsc::sync_channel(LINES_WAITING),
             answers: 0,
             crashes: 0,
             crashed: BTreeMap::new(),
+            spent: BTreeMap::new(),
+            in_vain: BTreeSet::new(),
+            is_broken: false,
         }
     }
 
@@ -108,7 +115,10 @@ impl<'a> Driver<'a> {
     fn go_on(&mut self) -> Result<Ended, ProcessError> {
         let pending = self.ledger.pending();
         self.take_up(pending);
-        self.ask()?;
+        self.together(|driver| {
+            driver.ask()?;
+            driver.tell_what_is_held()
+        })?;
         let mut interrupted_at = None;
         loop {
             self.speak();
@@ -148,10 +158,11 @@ impl<'a> Driver<'a> {
     fn take_up(&mut self, questions: Vec<Question>) {
         let now = Instant::now();
         for question in questions {
+            let stage = if self.ledger.is_held(question.ticket) { Stage::Held } else { Stage::Due(now) };
             self.out.entry(question.ticket).or_insert_with(|| Out {
                 question,
                 tries: 0,
-                stage: Stage::Due(now),
+                stage,
                 lease_ends: self.options.lease.map(|lease| now + lease),
             });
         }
@@ -176,11 +187,12 @@ impl<'a> Driver<'a> {
     /// The time until something is due.
     fn until_next(&self) -> Duration {
         let times = self.out.values().flat_map(|out| {
-            let stage = match out.stage {
-                Stage::Due(at) | Stage::Sent { until: at, .. } => Some(at),
-                Stage::Held => None,
+            let (stage, lease) = match out.stage {
+                Stage::Due(at) | Stage::Sent { until: at, .. } => (Some(at), out.lease_ends),
+                Stage::Spent => (None, out.lease_ends),
+                Stage::Held => (None, None),
             };
-            [stage, out.lease_ends].into_iter().flatten()
+            [stage, lease].into_iter().flatten()
         });
         let now = Instant::now();
         // What is due and cannot be sent yet is looked at again soon.
@@ -317,11 +329,15 @@ impl<'a> Driver<'a> {
     }
 
     fn check_that_anybody_answers(&self) -> Result<(), ProcessError> {
+        let program = self.options.command.words("{user}").join(" ");
+        if self.is_broken {
+            let why = self.spent.values().next_back().cloned().unwrap_or_default();
+            return Err(ProcessError::NeverRight { program, why });
+        }
         if !self.has_never_worked() {
             return Ok(());
         }
         let how = self.crashed.values().next_back().map(|how| format!(": {how}")).unwrap_or_default();
-        let program = self.options.command.words("{user}").join(" ");
         Err(ProcessError::NeverAnswers { program, times: self.crashes, how })
     }
 
@@ -346,7 +362,8 @@ impl<'a> Driver<'a> {
     /// Timeouts and leases.
     fn look_at_clocks(&mut self) -> Result<(), ProcessError> {
         let now = Instant::now();
-        let leases = self.out.iter().filter(|(_, out)| out.lease_ends.is_some_and(|end| end <= now));
+        let is_over = |out: &Out| out.lease_ends.is_some_and(|end| end <= now) && !matches!(out.stage, Stage::Held);
+        let leases = self.out.iter().filter(|(_, out)| is_over(out));
         let leases: Vec<u64> = leases.map(|(ticket, _)| *ticket).collect();
         if !leases.is_empty() {
             let lease = self.options.lease.unwrap_or_default();

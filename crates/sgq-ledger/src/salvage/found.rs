@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// The numbers of columns of the tables, by which rows are told apart: those of `ledger` and `copies`, `users`, `questions`,
-/// `events`, `answers`.
-const TABLES: [usize; 5] = [2, 5, 7, 9, 13];
+/// `events` of the first layout, `events`, `answers`.
+const TABLES: [usize; 6] = [2, 5, 7, 9, 10, 13];
 
 /// Rows that are what was written; events may be anything yet.
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Found {
                     self.questions.insert(ticket, (seq, Asked { user, why, wants, point }, sum));
                 }
             }
-            [Value::Null, at, kind, ticket, user, words, cost, numbers, seal] => {
+            [Value::Null, at, kind, ticket, user, words, cost, numbers, seal, about @ ..] if about.len() < 2 => {
                 let kind = Kind::ALL.into_iter().find(|it| Some(it.word()) == kind.text())?;
                 let event = Event {
                     seq: id,
@@ -80,6 +80,7 @@ impl Found {
                     words: words.text().map(str::to_owned),
                     cost: cost.real(),
                     numbers: numbers.integer().map(|it| it as u64),
+                    about: about.first().and_then(Value::integer),
                     seal: seal.blob()?.to_vec(),
                     ..Event::now(kind)
                 };
@@ -152,7 +153,7 @@ impl Found {
         let is_intact = |event: &&Event| {
             let sum = match event.kind {
                 Kind::Asked => self.asked.get(&event.seq).and_then(|it| self.questions.get(it)).map(|it| &it.2),
-                Kind::Answered | Kind::Late => self.answers.get(&event.seq).map(|it| &it.3),
+                Kind::Held | Kind::Answered | Kind::Late => self.answers.get(&event.seq).map(|it| &it.3),
                 _ => None,
             };
             before(event.seq).into_iter().any(|before| seal(before, event, sum) == event.seal)

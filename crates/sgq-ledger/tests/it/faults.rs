@@ -304,7 +304,7 @@ fn a_full_disk() {
     let plan = plan(method::frugal(), 3, 400);
     let mut whole = Ledger::create(file(&folder, "whole.sgq"), &plan).unwrap();
     run(&mut whole);
-    let Some(disk) = SmallDisk::mount("400k") else {
+    let Some(disk) = SmallDisk::mount("480k") else {
         return eprintln!("skipped: no file system can be mounted here");
     };
     let path = disk.path().join("study.sgq");

@@ -5,6 +5,7 @@
 mod clinics;
 mod faults;
 mod flood;
+mod held;
 mod hostile;
 mod killing;
 mod kills;

@@ -12,7 +12,7 @@ use sgq_ledger::{
 use crate::clinics::{self, bits, events, file, plan};
 
 /// The same answers as those of `clinics`.
-const CLINIC: &str = r#"
+pub const CLINIC: &str = r#"
 import json, sys
 for line in sys.stdin:
     question = json.loads(line)

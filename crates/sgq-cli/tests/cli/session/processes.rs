@@ -102,6 +102,26 @@ fn a_program_that_never_works_is_named() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
 
+/// A program whose every answer is wrong fails one question at most: that of one user may be the user's own fault.
+#[test]
+fn a_program_that_is_always_wrong_is_named() {
+    let place = place();
+    let place = place.path();
+    for (how, said) in [("short 1", "has 1 numbers, expected 2"), ("error 1", "it said: the database is down")] {
+        for more in [&[][..], &["--each"], &["--open=3"]] {
+            let name = format!("{how}-{}.sgq", more.concat());
+            let (open, more) = if more == ["--open=3"] { (&["--open=3"][..], &[][..]) } else { (&[][..], more) };
+            new(place, &name, &[&["--budget", "12", "--tol", "off"], open].concat());
+            let told = refused(&run(place, &name, how, more));
+            assert!(told.contains("has given no answer that can be taken: ") && told.contains(said), "{told}");
+            assert!(told.contains("(tried 3 times); put it right, and run again"), "{told}");
+            assert_eq!(count(place, &name, "failed"), usize::from(open.is_empty()), "{name}");
+            // Put right, the same command goes on.
+            assert_eq!(status(&run(place, &name, "good", more))["queries"], 12);
+        }
+    }
+}
+
 /// One user that never answers fails, and the others go on; a late answer is taken.
 #[test]
 fn one_bad_user_does_not_stop_the_others() {
@@ -130,7 +150,7 @@ fn it_says_when_nobody_is_left() {
     let place = place();
     let place = place.path();
     new(place, "study.sgq", &["--budget", "8", "--tol", "off", "--cost-budget", "50"]);
-    let output = run(place, "study.sgq", "error 1", &["--retries", "0"]);
+    let output = run(place, "study.sgq", "tires 1", &["--retries", "0"]);
     assert_eq!(output.status.code(), Some(1));
     let told = text(&output.stderr);
     assert!(told.contains("nobody can be asked: sgq session back study.sgq NAME says that somebody can be"), "{told}");

@@ -48,6 +48,7 @@ impl Driver<'_> {
         }
         if !lines.is_empty() {
             self.together(|driver| lines.into_iter().try_for_each(|came| driver.take_line(came)))?;
+            self.check_that_anybody_answers()?;
         }
         // Whoever has closed has said before what it had to say.
         closed.into_iter().try_for_each(|id| self.has_ended(id))
@@ -110,12 +111,23 @@ impl Driver<'_> {
         };
         match message.saying {
             Saying::Error(reason) => self.has_error(place, ticket, speaks, &reason, &line),
-            Saying::Answer(reply) if self.has_to_wait(ticket) => self.hold(place, ticket, reply, speaks, &line),
+            Saying::Answer(reply) if self.has_to_wait(ticket) => self.hold(place, ticket, &reply, speaks),
             Saying::Answer(reply) => {
                 self.tell(place, ticket, &reply, speaks)?;
                 self.release()
             }
         }
+    }
+
+    /// What an earlier run has left: answers whose turn has come, or whose question has failed since.
+    pub(super) fn tell_what_is_held(&mut self) -> Result<(), LedgerError> {
+        let held: Vec<u64> = self.ledger.held().collect();
+        for ticket in held {
+            if !(self.options.in_order && self.out.contains_key(&ticket)) {
+                self.tell_held(ticket)?;
+            }
+        }
+        self.release()
     }
 
     /// Whether the answer to an earlier question has to come first.
@@ -129,71 +141,88 @@ impl Driver<'_> {
         self.out.iter().find(|(_, out)| can_come(out)).map(|(ticket, _)| *ticket)
     }
 
-    fn hold(
-        &mut self,
-        place: usize,
-        ticket: u64,
-        reply: Reply,
-        speaks: Option<usize>,
-        line: &str,
-    ) -> Result<(), LedgerError> {
-        if let Some((held, _)) = self.held.get(&ticket) {
-            if *held == reply {
-                return self.ledger.note(speaks, &format!("question {ticket}: the same answer came again"));
+    fn hold(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
+        match self.ledger.hold(ticket, reply, speaks) {
+            Ok(Told::Known) => Ok(()),
+            Ok(_) => {
+                if let Some(out) = self.out.get_mut(&ticket) {
+                    out.stage = Stage::Held;
+                }
+                self.was_right(place)?;
+                // It may be the first one after all, now that it has come.
+                self.release()
             }
-            let why = Rejected::Earlier(format!("an answer to the question with ticket {ticket} waits for its turn"));
-            return self.refuse(place, Some(ticket), speaks, &why, line);
+            Err(LedgerError::Rejected(why)) => self.was_refused(place, ticket, speaks, &why),
+            Err(error) => Err(error),
         }
-        if let Some(out) = self.out.get_mut(&ticket) {
-            out.stage = Stage::Held;
-        }
-        self.held.insert(ticket, (reply, speaks));
-        // It may be the first one after all, now that it has come.
-        self.release()
     }
 
     /// Tells the answers whose turn it is.
     fn release(&mut self) -> Result<(), LedgerError> {
-        while let Some(ticket) = self.first_in_order()
-            && let Some((reply, speaks)) = self.held.remove(&ticket)
-        {
-            let place = self.out.get(&ticket).map_or(0, |out| self.slot_of(out.question.user));
-            self.tell(place, ticket, &reply, speaks)?;
-            if self.out.contains_key(&ticket) {
-                break;
-            }
+        while let Some(ticket) = self.first_in_order().filter(|ticket| self.ledger.is_held(*ticket)) {
+            self.tell_held(ticket)?;
         }
         Ok(())
     }
 
-    fn tell(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
-        let name = self.out.get(&ticket).map(|out| out.question.name.clone());
-        let name = name.or_else(|| speaks.and_then(|user| self.ledger.users().get(user)).map(|user| user.name.clone()));
-        match self.ledger.tell_from(ticket, reply, speaks, false) {
-            Ok(told) => {
-                self.answers += 1;
-                if told == Told::Known {
-                    self.was_wrong(place, None, "it was told before")?;
-                } else if let Some(slot) = self.slots.get_mut(&place) {
-                    slot.wrong = 0;
-                    slot.worker.iter_mut().for_each(|worker| worker.answers += 1);
-                }
-                let words = match told {
-                    Told::Flagged(why) => format!("and flagged: {why}"),
-                    Told::Late => "late".to_owned(),
-                    Told::Known => "the same as before".to_owned(),
-                    _ => String::new(),
-                };
-                self.notices.push(Notice::new(Doing::Taken, Some(ticket), name.as_deref(), words));
-                self.out.remove(&ticket);
-                self.ask()
-            }
+    /// Tells an answer that has waited. Where it is refused now, its question is put again.
+    fn tell_held(&mut self, ticket: u64) -> Result<(), LedgerError> {
+        match self.ledger.tell_held(ticket) {
+            Ok(told) => self.was_told(ticket, None, told),
             Err(LedgerError::Rejected(why)) => {
-                self.notices.push(Notice::new(Doing::Refused, Some(ticket), name.as_deref(), why.to_string()));
-                self.was_wrong(place, Some(ticket), &why.to_string())
+                self.notices.push(Notice::new(Doing::Refused, Some(ticket), self.asked(ticket, None), why.to_string()));
+                self.came_to_nothing(ticket, &why.to_string())
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The name of the user that a question is for, or who speaks of it.
+    fn asked(&self, ticket: u64, speaks: Option<usize>) -> Option<&str> {
+        let spoken = || speaks.and_then(|user| self.ledger.users().get(user)).map(|user| &*user.name);
+        self.out.get(&ticket).map(|out| &*out.question.name).or_else(spoken)
+    }
+
+    fn tell(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
+        match self.ledger.tell_from(ticket, reply, speaks, false) {
+            Ok(told) => {
+                let is_new = told != Told::Known;
+                self.was_told(ticket, speaks, told)?;
+                if is_new { self.was_right(place) } else { self.was_wrong(place, None, "it was told before") }
+            }
+            Err(LedgerError::Rejected(why)) => self.was_refused(place, ticket, speaks, &why),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The program works, so that questions whose tries are spent have failed.
+    fn was_right(&mut self, place: usize) -> Result<(), LedgerError> {
+        self.answers += 1;
+        if let Some(slot) = self.slots.get_mut(&place) {
+            slot.wrong = 0;
+            slot.worker.iter_mut().for_each(|worker| worker.answers += 1);
+        }
+        while let Some((ticket, why)) = self.spent.pop_first() {
+            self.fail(ticket, &why)?;
+        }
+        Ok(())
+    }
+
+    fn was_told(&mut self, ticket: u64, speaks: Option<usize>, told: Told) -> Result<(), LedgerError> {
+        self.notices.push(Notice::new(Doing::Taken, Some(ticket), self.asked(ticket, speaks), told.words()));
+        self.out.remove(&ticket);
+        self.ask()
+    }
+
+    fn was_refused(
+        &mut self,
+        place: usize,
+        ticket: u64,
+        speaks: Option<usize>,
+        why: &Rejected,
+    ) -> Result<(), LedgerError> {
+        self.notices.push(Notice::new(Doing::Refused, Some(ticket), self.asked(ticket, speaks), why.to_string()));
+        self.was_wrong(place, Some(ticket), &why.to_string())
     }
 
     fn refuse(
@@ -229,7 +258,7 @@ impl Driver<'_> {
         let is_with = |out: &Out| match out.stage {
             Stage::Sent { to, .. } => to.slot == place,
             // An answer that is there is not lost by what else comes.
-            Stage::Held | Stage::Due(_) => false,
+            Stage::Held | Stage::Due(_) | Stage::Spent => false,
         };
         self.out.get(&ticket).is_some_and(is_with)
     }
@@ -260,7 +289,13 @@ impl Driver<'_> {
         if out.tries > self.options.retries {
             let tries = out.tries;
             let words = if tries > 1 { format!("{why} (tried {tries} times)") } else { why.to_owned() };
-            return self.fail(ticket, &words);
+            if self.answers > 0 {
+                return self.fail(ticket, &words);
+            }
+            out.stage = Stage::Spent;
+            self.in_vain.insert(out.question.user);
+            self.spent.insert(ticket, words);
+            return self.judge_program();
         }
         let wait = self.options.wait_before(ticket, out.tries);
         out.stage = Stage::Due(Instant::now() + wait);
@@ -269,9 +304,27 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// Nothing was answered yet, and the tries of some questions are spent. Is the program broken, or are their users? Once two users,
+    /// and whoever else has a question, were tried in vain, the program is; until then one question fails, so that somebody else is
+    /// asked.
+    fn judge_program(&mut self) -> Result<(), LedgerError> {
+        let may_come = |out: &Out| !matches!(out.stage, Stage::Spent) && !self.is_away(out.question.user);
+        if self.out.values().any(may_come) {
+            return Ok(());
+        }
+        if self.in_vain.len() >= self.ledger.users().len().min(2) {
+            self.is_broken = true;
+            return Ok(());
+        }
+        match self.spent.pop_first() {
+            Some((ticket, why)) => self.fail(ticket, &why),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn fail(&mut self, ticket: u64, why: &str) -> Result<(), LedgerError> {
         let name = self.out.remove(&ticket).map(|out| out.question.name);
-        self.held.remove(&ticket);
+        self.spent.remove(&ticket);
         self.ledger.fail(ticket, Failure::new().because(why))?;
         self.notices.push(Notice::new(Doing::Failed, Some(ticket), name.as_deref(), why));
         self.ask()?;
