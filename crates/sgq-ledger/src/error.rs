@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use sgq::{
-    ChoiceError, MemberError, SettingError, SettingsError, TellError, method::ComposeError, session::SnapshotError,
-};
+use sgq::{ChoiceError, MemberError, SettingError, SettingsError, method::ComposeError, session::SnapshotError};
 use thiserror::Error;
 
 use crate::Holder;
@@ -31,8 +29,8 @@ pub enum LedgerError {
     #[error("{} was written by a later version of sgq (layout {version}): install that one", .path.display())]
     Newer { path: PathBuf, version: i32 },
     #[error(
-        "{} has the layout of an earlier version ({version}): open it once to write, which brings it up to date: sgq session \
-         status --upgrade",
+        "{0} has the layout of an earlier version ({version}): open it once to write, which brings it up to date: sgq session \
+         status {0} --upgrade",
         .path.display()
     )]
     OldToRead { path: PathBuf, version: i32 },
@@ -96,7 +94,7 @@ pub enum LedgerError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// Why an answer was not taken. It is recorded, nothing was billed, and its question stays open.
+/// Why an answer was not taken. It is recorded, and nothing was billed. A question that was out still is.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
@@ -108,7 +106,7 @@ pub enum Rejected {
     #[error("{0}")]
     Unreadable(String),
     #[error("{0}")]
-    Answer(#[from] TellError),
+    Answer(String),
     #[error("{0}")]
     Earlier(String),
     #[error("{0}; accept it by hand if it is right")]

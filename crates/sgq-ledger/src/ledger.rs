@@ -17,6 +17,7 @@ pub use self::{asking::Question, telling::Told};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
     lock::Lock,
+    plan::with_names,
     read,
     record::{self, Facts, Header},
     restore::{PROGRAM, Restored, Spent, Tickets, restore},
@@ -214,6 +215,11 @@ impl Ledger {
     /// Why the run ended.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.session.stop_reason()
+    }
+
+    /// Why the run ended, in words.
+    pub fn stop_message(&self) -> Option<String> {
+        self.session.stop_message().map(|words| with_names(&words, self.users()))
     }
 
     /// Why the session was made anew from its answers when it was opened, if it was: this version of the program would have asked

@@ -28,6 +28,27 @@ impl User {
     }
 }
 
+/// What the library says of users by number, with their names.
+pub(crate) fn with_names(words: &str, users: &[User]) -> String {
+    const NUMBERED: &str = "user ";
+    let mut named = String::new();
+    let mut rest = words;
+    while let Some(at) = rest.find(NUMBERED) {
+        let (before, from) = rest.split_at(at);
+        let number = &from[NUMBERED.len()..];
+        let digits = number.len() - number.trim_start_matches(|it: char| it.is_ascii_digit()).len();
+        let user = number[..digits].parse().ok().and_then(|user: usize| users.get(user));
+        let after = match user {
+            Some(_) => NUMBERED.len() + digits,
+            None => NUMBERED.len(),
+        };
+        named += before;
+        named += user.map_or(&from[..after], |user| &user.name);
+        rest = &from[after..];
+    }
+    named + rest
+}
+
 /// The method, the settings and the users of a session.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -139,4 +160,22 @@ pub(crate) fn settings_from(text: &str) -> Result<Settings, LedgerError> {
         all.extend(stored);
     }
     Ok(serde_json::from_value(all)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_names() {
+        let users = ["north", "user 7"].map(User::named);
+        for (words, expected) in [
+            ("the gradient of user 0 has 2 numbers", "the gradient of north has 2 numbers"),
+            ("user 1 would be asked, and not user 0", "user 7 would be asked, and not north"),
+            ("there is no user 2: users count from 0", "there is no user 2: users count from 0"),
+            ("no user of any number, user ", "no user of any number, user "),
+        ] {
+            assert_eq!(with_names(words, &users), expected);
+        }
+    }
 }

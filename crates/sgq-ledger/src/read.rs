@@ -9,6 +9,7 @@ use sgq::{Query, Session, Why};
 use crate::{
     Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
     lock::{Mark, mark_beside},
+    plan::with_names,
     record::{self, Header, hex},
     restore::{Restored, restore},
     schema, verify,
@@ -117,6 +118,11 @@ impl Reader {
         self.header.number()
     }
 
+    /// What was written and is not there any more, if anybody can tell.
+    pub fn lost(&self) -> Option<&LedgerError> {
+        self.lost.as_ref()
+    }
+
     /// The limits that the session keeps.
     pub fn protection(&self) -> &Protection {
         &self.header.protection
@@ -146,7 +152,7 @@ impl Reader {
             pending: session.pending().len(),
             remaining: session.remaining().map(part),
             certified: session.certified(),
-            stopped: session.stop_message(),
+            stopped: session.stop_message().map(|words| with_names(&words, self.users())),
             converged: session.stop_reason().is_some_and(sgq::StopReason::is_converged),
             events: seq,
             last_event,

@@ -8,6 +8,7 @@ use sgq::{PaidAnswer, Session, Settings, Sight, Ticket, session::Failure};
 
 use crate::{
     Event, Extension, Kind, LedgerError,
+    plan::with_names,
     record::{self, Body, Header, Recorded},
 };
 
@@ -79,7 +80,7 @@ impl From<LedgerError> for Parting {
 pub(crate) fn restore(connection: &Connection, header: &Header) -> Result<Restored, LedgerError> {
     match replay(connection, header, true) {
         Ok(restored) => Ok(restored),
-        Err(Parting::Otherwise(why)) => made_anew(connection, header, why),
+        Err(Parting::Otherwise(why)) => made_anew(connection, header, with_names(&why, &header.users)),
         Err(Parting::Error(error)) => Err(error),
     }
 }
@@ -89,7 +90,7 @@ pub(crate) fn restore(connection: &Connection, header: &Header) -> Result<Restor
 pub(crate) fn replay_all(connection: &Connection, header: &Header) -> Result<Result<Restored, String>, LedgerError> {
     match replay(connection, header, false) {
         Ok(restored) => Ok(Ok(restored)),
-        Err(Parting::Otherwise(why)) => Ok(Err(why)),
+        Err(Parting::Otherwise(why)) => Ok(Err(with_names(&why, &header.users))),
         Err(Parting::Error(error)) => Err(error),
     }
 }
@@ -213,7 +214,7 @@ fn apply(
 }
 
 /// What was said of a failure.
-fn failure(event: &Event) -> Failure<'_> {
+pub(crate) fn failure(event: &Event) -> Failure<'_> {
     let failure = Failure::new();
     let failure = event.words.as_deref().map_or(failure, |words| failure.because(words));
     if event.cost.is_some() { failure.billed() } else { failure }

@@ -10,6 +10,7 @@ use crate::{Outcome, fit::parse, terminal};
 /// Raise a budget, or change the tolerance: a session that had stopped for it goes on.
 #[derive(clap::Args)]
 #[command(
+    allow_negative_numbers = true,
     after_help = "Example:\n  sgq session extend study.sgq --budget 100\n  sgq session extend study.sgq --tol 1e-6\n\nBudgets are raised \
                         by what is given; a tolerance takes the place of the one before."
 )]
@@ -54,7 +55,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         tolerance: tol,
         certified_gap,
     })?;
-    let stop = ledger.session().stop_message();
+    let stop = ledger.stop_message();
     ledger.close()?;
     if !args.quiet {
         terminal::say(&match stop {

@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         known.ok_or_else(|| NoKind { name: name.clone(), hint: hint() })
     });
     let kinds = kinds.collect::<Result<Vec<Kind>, _>>()?;
-    let reader = open::to_read(&args.file)?;
+    let reader = open::to_look(&args.file)?;
     let user = args.user.as_deref().map(|name| open::user(reader.users(), name)).transpose()?;
     let most = args.last.unwrap_or(usize::MAX);
     let mut kept = VecDeque::new();

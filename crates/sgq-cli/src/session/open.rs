@@ -53,6 +53,15 @@ pub fn to_read(path: &Path) -> Result<Reader, Box<dyn Error>> {
     Reader::open(path).map_err(|error| named(path, error))
 }
 
+/// The same for whoever would not see otherwise that something is missing.
+pub fn to_look(path: &Path) -> Result<Reader, Box<dyn Error>> {
+    let reader = to_read(path)?;
+    if let Some(lost) = reader.lost() {
+        terminal::complain(&format!("warning: {lost}"));
+    }
+    Ok(reader)
+}
+
 /// A ledger that is not there may have another name.
 fn named(path: &Path, error: LedgerError) -> Box<dyn Error> {
     match error {
@@ -96,7 +105,7 @@ pub fn no_ticket(ledger: &Ledger, ticket: u64) -> SessionError {
 
 /// How the session stands, in half a sentence.
 pub fn stands(ledger: &Ledger) -> String {
-    match ledger.session().stop_message() {
+    match ledger.stop_message() {
         Some(why) => why,
         None => format!("{} queries so far", ledger.queries()),
     }

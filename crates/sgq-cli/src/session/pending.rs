@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let reader = open::to_read(&args.file)?;
+    let reader = open::to_look(&args.file)?;
     let questions = reader.pending()?;
     if args.json {
         ask::print_json(&questions)?;

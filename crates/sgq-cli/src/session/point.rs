@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let session = open::to_read(&args.file)?.session()?;
+    let session = open::to_look(&args.file)?.session()?;
     let point = session.point();
     let text = if args.json {
         serde_json::to_string(point)?

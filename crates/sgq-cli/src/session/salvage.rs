@@ -1,9 +1,15 @@
 //! `sgq session salvage`: what is intact of a damaged ledger.
 
-use std::{error::Error, path::PathBuf};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+};
 
 use super::open::SessionError;
 use crate::{Outcome, terminal};
+
+/// Lists of tickets are cut here.
+const TICKETS_SHOWN: usize = 20;
 
 /// Save what is intact of a damaged ledger into a new one. The damaged one is not touched.
 #[derive(clap::Args)]
@@ -26,10 +32,26 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     let saved = sgq_ledger::salvage(&args.damaged, &args.new)?;
     if !args.quiet {
-        let new = terminal::one_line(&args.new.display().to_string());
+        let shown = |path: &Path| terminal::one_line(&path.display().to_string());
+        let (new, answers, lost) = (shown(&args.new), saved.answers, saved.lost);
+        let lost = match saved.is_loss_known {
+            true => format!("{lost} events lost"),
+            false => format!(
+                "at least {lost} events lost: how many there were is not known without {}-lock",
+                shown(&args.damaged)
+            ),
+        };
+        let tickets: Vec<String> = saved.lost_answers.iter().take(TICKETS_SHOWN).map(u64::to_string).collect();
+        let again = match (tickets.is_empty(), saved.lost_answers.len() > TICKETS_SHOWN) {
+            (true, _) => String::new(),
+            (_, more) => format!(
+                "\n  answers that had come and are lost can be told again, by ticket: {}{}",
+                tickets.join(", "),
+                if more { " …" } else { "" }
+            ),
+        };
         terminal::say(&format!(
-            "  {new}: {} answers saved, {} events lost\n\n  sgq session verify {new}\n  sgq session status {new}",
-            saved.answers, saved.lost
+            "  {new}: {answers} answers saved, {lost}{again}\n\n  sgq session verify {new}\n  sgq session status {new}"
         ))?;
     }
     Ok(Outcome::Done)

@@ -56,9 +56,9 @@ enum TellError {
     Unreadable { file: String, error: io::Error },
     #[error("{file} is too long: no answer to this study has more than {longest} bytes")]
     TooLong { file: String, longest: u64 },
-    #[error("{file}: {why}; its question is still open")]
-    Refused { file: String, why: String },
-    #[error("{refused} of {lines} lines were refused, and their questions are still open")]
+    #[error("{file}: {why}{}", if *is_open { "; its question is still open" } else { "" })]
+    Refused { file: String, why: String, is_open: bool },
+    #[error("{refused} of {lines} lines were refused; the questions that are still out: sgq session pending")]
     Lines { refused: u64, lines: u64 },
 }
 
@@ -80,7 +80,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     let mut ledger = open::to_write(&args.file)?;
     let sender = args.user.as_deref().map(|name| open::user(ledger.users(), name)).transpose()?;
-    let refused = |why: String| TellError::Refused { file: file.clone(), why };
+    let is_open = ledger.pending().iter().any(|question| question.ticket == ticket);
+    let refused = |why: String| TellError::Refused { file: file.clone(), why, is_open };
     let told = match Message::from_json(&text) {
         Err(nonsense) => {
             ledger.refuse(Some(ticket), sender, &Rejected::Unreadable(nonsense.why.clone()), &text)?;

@@ -8,6 +8,8 @@ mod mistakes;
 mod page;
 #[cfg(unix)]
 mod processes;
+#[cfg(target_os = "linux")]
+mod slow_disk;
 mod verbs;
 
 use std::{fs, path::Path};

@@ -3,7 +3,7 @@
 use sgq::{Session, session::Failure};
 
 use super::Ledger;
-use crate::{Event, Extension, Kind, LedgerError, record};
+use crate::{Event, Extension, Kind, LedgerError, plan::with_names, record, restore, wire::kept};
 
 impl Ledger {
     /// Says that a question will not be answered, as [`Session::fail_with`](sgq::Session::fail_with).
@@ -16,9 +16,11 @@ impl Ledger {
             return known.map(drop).ok_or(LedgerError::UnknownTicket { ticket });
         };
         let cost = failure.billed.then(|| self.session.meter().cost_of(query.user));
-        let words = failure.reason.map(str::to_owned);
-        self.record(Event { ticket: Some(ticket), user: Some(query.user), words, cost, ..Event::now(Kind::Failed) })?;
-        self.session.fail_with(query.ticket, failure).map_err(|error| self.behind(&error))?;
+        let words = failure.reason.map(kept);
+        let event = Event { ticket: Some(ticket), user: Some(query.user), words, cost, ..Event::now(Kind::Failed) };
+        self.record(event.clone())?;
+        // As a replay has it.
+        self.session.fail_with(query.ticket, restore::failure(&event)).map_err(|error| self.behind(&error))?;
         self.asked_at.remove(&ticket);
         Ok(())
     }
@@ -62,9 +64,12 @@ impl Ledger {
             return Err(LedgerError::Spent { name: self.users()[user].name.clone(), why });
         }
         if kind == Kind::Left {
-            happen(&mut self.copy()?)?;
+            happen(&mut self.copy()?).map_err(|error| match error {
+                LedgerError::Member(error) => LedgerError::Users { what: with_names(&error.to_string(), self.users()) },
+                error => error,
+            })?;
         }
-        let words = reason.map(str::to_owned);
+        let words = reason.map(kept);
         self.record(Event { user: Some(user), words, ..Event::now(kind) })?;
         happen(&mut self.session)?;
         self.asked_at.retain(|ticket, _| {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use sgq::{Fate, PaidAnswer};
+use sgq::{Fate, PaidAnswer, TellError};
 
 use super::Ledger;
-use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, record, seal::Details, wire::kept};
+use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, plan::with_names, record, seal::Details, wire::kept};
 
 const CAME_AGAIN: &str = "the same answer came again";
 
@@ -169,7 +169,7 @@ impl Ledger {
             .into());
         }
         let fate = match inner {
-            Some(inner) => self.session.preview(inner, reply.answer()).map_err(Rejected::from)?,
+            Some(inner) => self.session.preview(inner, reply.answer()).map_err(|error| self.refused_by(&error))?,
             None => self.fate_of_withdrawn(ticket, &PaidAnswer::new(user, &point, reply.answer()), reply)?,
         };
         let odd = match fate {
@@ -182,6 +182,10 @@ impl Ledger {
         }
     }
 
+    fn refused_by(&self, error: &TellError) -> Rejected {
+        Rejected::Answer(with_names(&error.to_string(), self.users()))
+    }
+
     /// An answer to a question of a session that was made anew since then.
     fn fate_of_withdrawn(&self, ticket: u64, paid: &PaidAnswer, reply: &Reply) -> Result<Fate, LedgerError> {
         match record::answer_to(&self.connection, ticket)? {
@@ -191,7 +195,7 @@ impl Ledger {
             }
             None => match self.session.preview_unasked(paid) {
                 Ok(()) => Ok(Fate::Late),
-                Err(error) => Err(Rejected::Earlier(error.to_string()).into()),
+                Err(error) => Err(Rejected::Earlier(with_names(&error.to_string(), self.users())).into()),
             },
         }
     }

@@ -85,7 +85,10 @@ fn every_verb_names_what_is_wrong() {
         (&["tell", "study.sgq", "0"], "<ANSWER.json>"),
         (&["tell", "study.sgq", "0", "nothing.json"], "nothing.json: cannot be read"),
         (&["tell", "study.sgq", "0", "half.json"], "half.json: it is not JSON: EOF while parsing"),
-        (&["tell", "study.sgq", "0", "long.json"], "has 3 numbers, expected 2"),
+        (
+            &["tell", "study.sgq", "0", "long.json"],
+            "has 3 numbers, expected 2: one for each parameter; its question is still open",
+        ),
         (&["tell", "study.sgq", "0", "huge.json"], "1e300"),
         (&["tell", "study.sgq", "0", "other.json"], "it has the ticket 4, and was told for 0"),
         (&["tell", "study.sgq", "7", "good.json"], "no question has the ticket 7; out are 0"),
@@ -101,6 +104,7 @@ fn every_verb_names_what_is_wrong() {
         (&["back", "study.sgq"], "<USER>"),
         (&["extend", "study.sgq"], "required"),
         (&["extend", "study.sgq", "--tol", "2"], "the tolerance is 2"),
+        (&["extend", "study.sgq", "--budget", "-5"], "expected a whole number from 1"),
         (&["extend", "study.sgq", "--certified-gap", "0.1"], "certified"),
         (
             &["history", "study.sgq", "--kind", "answerd"],
@@ -123,6 +127,64 @@ fn every_verb_names_what_is_wrong() {
     // Four answers were no answers to a question that is out, and each has its row; nobody is away, and nothing has failed.
     assert_eq!((count(place, "study.sgq", "refused"), count(place, "study.sgq", "away")), (5, 0));
     assert_eq!((count(place, "study.sgq", "answered"), count(place, "study.sgq", "failed")), (0, 0));
+}
+
+/// Messages name users as people know them, and say of a question that it is open only where it is.
+#[test]
+fn messages_are_about_names() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "9", "--tol", "off"]);
+    let asked = super::lines(place, &["session", "ask", "study.sgq", "--json"]);
+    let user = asked[0]["user"].as_str().unwrap();
+    fs::write(place.join("long.json"), "{\"gradient\": [1, 2, 3]}").unwrap();
+    let told = refuses(place, &["session", "tell", "study.sgq", "0", "long.json"]);
+    assert!(told.contains(&format!("the gradient of {user} has 3 numbers")), "{told}");
+    for (gradient, expected) in [("[1, 2]", None), ("[1, 3]", Some("already has another answer"))] {
+        fs::write(place.join("answer.json"), format!("{{\"gradient\": {gradient}}}")).unwrap();
+        let tell = ["session", "tell", "study.sgq", "0", "answer.json"];
+        match expected {
+            None => drop(succeeds(place, &tell)),
+            Some(expected) => {
+                let told = refuses(place, &tell);
+                assert!(told.contains(expected) && !told.contains("still open"), "{told}");
+            }
+        }
+    }
+    succeeds(place, &["session", "leave", "study.sgq", "north", "south"]);
+    let told = refuses(place, &["session", "leave", "study.sgq", "west"]);
+    assert!(told.contains("west is the last one"), "{told}");
+    // A reason is kept, and not a book.
+    succeeds(place, &["session", "ask", "study.sgq"]);
+    succeeds(place, &["session", "fail", "study.sgq", "1", "--reason", &"no power ".repeat(1000)]);
+    let words = super::words(place, "study.sgq", "failed");
+    assert!(words.starts_with("no power no power") && words.len() < 400, "{}", words.len());
+    assert!(super::is_sound(place, "study.sgq"));
+}
+
+/// Whoever looks at a ledger that lacks something is told.
+#[test]
+fn what_is_lost_is_said() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "9", "--tol", "off"]);
+    succeeds(place, &["session", "ask", "study.sgq"]);
+    let copy = fs::read(place.join("study.sgq")).unwrap();
+    fs::write(place.join("answer.json"), "{\"gradient\": [1, 2]}").unwrap();
+    succeeds(place, &["session", "tell", "study.sgq", "0", "answer.json"]);
+    // An old copy is put back.
+    fs::write(place.join("study.sgq"), copy).unwrap();
+    for verb in ["point", "history", "pending"] {
+        let output = crate::sgq(place, &["session", verb, "study.sgq"]);
+        let told = crate::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert!(told.contains("warning: study.sgq ends at event 1, and 2 were written"), "{verb}: {told}");
+    }
+    let told = succeeds(place, &["session", "salvage", "study.sgq", "saved.sgq"]);
+    assert!(told.contains("saved.sgq: 0 answers saved, 1 events lost\n"), "{told}");
+    fs::remove_file(place.join("study.sgq-lock")).unwrap();
+    let told = succeeds(place, &["session", "salvage", "study.sgq", "again.sgq"]);
+    assert!(told.contains("at least 0 events lost: how many there were is not known without study.sgq-lock"), "{told}");
 }
 
 #[test]
