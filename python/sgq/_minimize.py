@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from operator import index
 from os import PathLike
@@ -339,7 +339,10 @@ class _Threads(ThreadPoolExecutor):
 
 
 class _Asking:
-    """Puts the questions of a session to users that are functions, and tells the answers in the order of the questions."""
+    """Puts the questions of a session to users that are functions, and tells the answers in the order of the questions.
+
+    On a file, an answer that comes before its turn is kept there until then: nobody is asked for it again, whatever happens.
+    """
 
     def __init__(
         self,
@@ -355,6 +358,8 @@ class _Asking:
         self.known = (*PARTS, "privacy") if isinstance(session, Ledger) else PARTS
         # A question, and its answer to come: begun already where there is an executor.
         self.out: deque[tuple[Query, Future[Answer] | None]] = deque()
+        # Why answers that came before their turn cannot be taken: said when it comes.
+        self.refused: dict[tuple[int, int], Exception] = {}
 
     def run(self, executor: Executor | None, callback: Callable[[Session], Any] | None) -> bool:
         """Asks until the session stops, or the callback ends it: then true."""
@@ -388,10 +393,39 @@ class _Asking:
 
     def _put(self, queries: list[Query], executor: Executor | None) -> None:
         for query in queries:
-            future = executor.submit(self.users[query.user], query.point) if executor else None
+            to_ask = executor if not self._is_held(query) else None
+            future = to_ask.submit(self.users[query.user], query.point) if to_ask else None
             self.out.append((query, future))
 
+    def _is_held(self, query: Query) -> bool:
+        return isinstance(self.session, Ledger) and query.ticket[1] in self.session.held
+
+    def _hold(self, query: Query, future: Future[Answer] | None) -> None:
+        """Keeps an answer that is there on the file."""
+        if not isinstance(self.session, Ledger) or future is None or future.cancelled() or future.exception() is not None:
+            return
+        try:
+            self.session.tell(query, hold=True, **_parts(future.result(), query.point.size, self.known))
+        except Exception as error:
+            self.refused[query.ticket] = error
+
+    def _wait(self, first: Future[Answer]) -> None:
+        """Until the first answer is there; others may come before it."""
+        early = {future: query for query, future in self.out if future is not None}
+        while isinstance(self.session, Ledger) and not first.done():
+            done, _ = wait([first, *early], return_when=FIRST_COMPLETED)
+            for future in done - {first}:
+                self._hold(early.pop(future), future)
+
     def _receive(self, query: Query, future: Future[Answer] | None) -> None:
+        if future is not None:
+            self._wait(future)
+        if error := self.refused.pop(query.ticket, None):
+            raise error
+        if self._is_held(query):
+            self.session.tell_held(query)  # type: ignore[attr-defined]
+            self._note(query)
+            return
         try:
             answer = future.result() if future else self.users[query.user](query.point)
         except Exception as error:
@@ -400,6 +434,9 @@ class _Asking:
             self.session.fail(query, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
             return
         self.session.tell(query, **_parts(answer, query.point.size, self.known))
+        self._note(query)
+
+    def _note(self, query: Query) -> None:
         explored = -1 if query.explored is None else int(query.explored)
         self.history.append(([query.user], [explored], [self.session.steps]))
 
@@ -410,7 +447,14 @@ class _Asking:
             if future is None:
                 continue
             try:
-                self._receive(query, future)
+                if error is not None and isinstance(self.session, Ledger):
+                    # What comes after the one that failed waits until that is answered, in another run.
+                    future.result()
+                    self._hold(query, future)
+                    if refused := self.refused.get(query.ticket):
+                        raise refused
+                else:
+                    self._receive(query, future)
             except Exception as other:
                 if error is None:
                     self._collect(other)
@@ -423,6 +467,9 @@ class _Asking:
         while self.out:
             query, future = self.out.popleft()
             if future is None or future.cancel() or not future.done() or future.exception() is not None:
+                continue
+            if isinstance(self.session, Ledger):
+                self._hold(query, future)
                 continue
             try:
                 self._receive(query, future)

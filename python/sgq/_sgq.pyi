@@ -67,6 +67,11 @@ class Ledger(Session):
         """
         Whether nothing can be asked or told any more.
         """
+    @property
+    def held(self, /) -> list[int]:
+        """
+        The tickets of the questions whose answers are kept until `tell_held`.
+        """
     def history(self, /) -> list[Event]:
         """
         Everything that has happened, in order: a list of dicts, as pandas and polars take them.
@@ -96,13 +101,18 @@ class Ledger(Session):
         """
         The file.
         """
-    def tell(self, /, ticket: SupportsIndex | Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None, *, privacy: tuple[SupportsFloat | SupportsIndex, SupportsFloat | SupportsIndex] | None = None, accepted: bool = False) -> None:
+    def tell(self, /, ticket: SupportsIndex | Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None, *, privacy: tuple[SupportsFloat | SupportsIndex, SupportsFloat | SupportsIndex] | None = None, accepted: bool = False, hold: bool = False) -> None:
         """
         Takes the answer to a question, as `Session.tell`: it is on the disk before it is used. One that is refused is recorded with the
         reason. An answer that is taken and odd is warned of (`RuntimeWarning`).
 
         privacy: the sensitivity of the gradient, as a Euclidean norm, and the standard deviation of the noise that the user has added to
         each of its coordinates at home. accepted: takes an answer that would be refused as out of line with all others.
+        hold: keeps an answer that came before its turn on the disk, until `tell_held` uses it.
+        """
+    def tell_held(self, /, ticket: SupportsIndex | Sequence[int] | Query) -> None:
+        """
+        Uses an answer that was kept by `tell(…, hold=True)` until now, by this program or an earlier one.
         """
     def verify(self, /) -> Verdict:
         """

@@ -34,6 +34,17 @@ pub struct Paid {
     pub numbers: u64,
 }
 
+/// What is to become of an answer.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Taking {
+    /// It is used, where it is not out of line.
+    Checked,
+    /// It is used.
+    Accepted,
+    /// It waits for its turn.
+    Held,
+}
+
 /// Members that change.
 #[derive(Clone, Copy)]
 pub enum Change {
@@ -119,7 +130,7 @@ impl Inner {
         ticket: Ticket,
         answer: Answer<'_>,
         privacy: Option<Privacy>,
-        accepted: bool,
+        taking: Taking,
     ) -> PyResult<Option<String>> {
         if let Self::Plain(session) = self {
             return py.detach(|| session.tell(ticket, answer)).map(|()| None).map_err(errors::tell);
@@ -131,10 +142,17 @@ impl Inner {
         // One that is refused is recorded with its user.
         let asked = ledger.pending().into_iter().find(|question| question.ticket == ticket.0);
         let user = asked.map(|question| question.user);
-        match py.detach(|| ledger.tell_from(ticket.0, &reply, user, accepted)).map_err(errors::ledger)? {
-            Told::Flagged(why) => Ok(Some(why)),
-            _ => Ok(None),
-        }
+        let told = py.detach(|| match taking {
+            Taking::Held => ledger.hold(ticket.0, &reply, user),
+            _ => ledger.tell_from(ticket.0, &reply, user, taking == Taking::Accepted),
+        });
+        told.map(why_odd).map_err(errors::ledger)
+    }
+
+    /// Uses an answer that was held until now; returns why it is odd, if it is.
+    pub fn tell_held(&mut self, py: Python<'_>, ticket: Ticket) -> PyResult<Option<String>> {
+        let ledger = self.ledger()?;
+        py.detach(|| ledger.tell_held(ticket.0)).map(why_odd).map_err(errors::ledger)
     }
 
     pub fn fail(&mut self, py: Python<'_>, ticket: Ticket, failure: Failure<'_>) -> PyResult<()> {
@@ -240,6 +258,10 @@ fn paid_before(ledger: &Ledger) -> Paid {
         cost: ledger.cost() - meter.cost(),
         numbers: ledger.numbers() - meter.numbers(),
     }
+}
+
+fn why_odd(told: Told) -> Option<String> {
+    if let Told::Flagged(why) = told { Some(why) } else { None }
 }
 
 fn asked(question: Question) -> Query {

@@ -14,11 +14,12 @@ use crate::{
     answer::Said,
     errors,
     given::{Given, opened},
-    inner::{Inner, View},
+    inner::{Inner, Taking, View},
     keywords::count,
     method, record,
     record::Verdict,
     session::Session,
+    tickets::warn_of,
     types::{self, Account, ArrayLike, Event, Paid, TicketLike, UserLike, UsersLike},
 };
 
@@ -75,8 +76,9 @@ impl Ledger {
     ///
     /// privacy: the sensitivity of the gradient, as a Euclidean norm, and the standard deviation of the noise that the user has added to
     /// each of its coordinates at home. accepted: takes an answer that would be refused as out of line with all others.
+    /// hold: keeps an answer that came before its turn on the disk, until `tell_held` uses it.
     #[pyo3(signature = (ticket, gradient, loss = None, hessian = None, variance = None, weight = None, cost = None, *, privacy = None,
-        accepted = false))]
+        accepted = false, hold = false))]
     #[allow(clippy::too_many_arguments)] // they are keywords
     fn tell<'py>(
         mut slf: PyRefMut<'py, Self>,
@@ -90,10 +92,35 @@ impl Ledger {
         cost: Option<f64>,
         privacy: Option<(f64, f64)>,
         accepted: bool,
+        hold: bool,
     ) -> PyResult<()> {
         let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
         let privacy = privacy.map(|(sensitivity, noise)| private(sensitivity, noise)).transpose()?;
-        slf.as_super().take(py, &ticket, said, privacy, accepted)
+        let taking = match (hold, accepted) {
+            (true, true) => {
+                return Err(PyValueError::new_err(
+                    "hold and accepted do not go together: it is looked at when it is told",
+                ));
+            }
+            (true, false) => Taking::Held,
+            (false, true) => Taking::Accepted,
+            (false, false) => Taking::Checked,
+        };
+        slf.as_super().take(py, &ticket, said, privacy, taking)
+    }
+
+    /// Uses an answer that was kept by `tell(…, hold=True)` until now, by this program or an earlier one.
+    fn tell_held(mut slf: PyRefMut<'_, Self>, py: Python<'_>, ticket: TicketLike<'_>) -> PyResult<()> {
+        let session = slf.as_super();
+        let ticket = session.ticket(&ticket)?;
+        let odd = session.inner.tell_held(py, ticket)?;
+        odd.map_or(Ok(()), |why| warn_of(py, &why))
+    }
+
+    /// The tickets of the questions whose answers are kept until `tell_held`.
+    #[getter]
+    fn held(mut slf: PyRefMut<'_, Self>) -> Vec<u64> {
+        slf.as_super().inner.ledger().map(|ledger| ledger.held().collect()).unwrap_or_default()
     }
 
     /// Writes a line into the record, about a user or about none. Nothing else changes.

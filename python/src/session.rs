@@ -19,7 +19,7 @@ use crate::{
     answer::{self, Said},
     errors,
     given::{Given, opened},
-    inner::{Change, Inner},
+    inner::{Change, Inner, Taking},
     keywords::{sight, whole},
     method,
     problem::Problem,
@@ -282,7 +282,7 @@ impl Session {
         cost: Option<f64>,
     ) -> PyResult<()> {
         let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
-        self.take(py, &ticket, said, None, false)
+        self.take(py, &ticket, said, None, Taking::Checked)
     }
 
     /// Lets the session's problem answer the next questions: at most that many, fewer once the run has stopped. Returns, for

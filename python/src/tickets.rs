@@ -12,7 +12,14 @@ use sgq_bench::experiment::suggestion;
 use sgq_ledger::{Privacy, Rejected};
 
 use crate::{
-    answer::Said, errors, inner::Inner, keywords::sight, method, problem::Problem, query::Query, session::Session,
+    answer::Said,
+    errors,
+    inner::{Inner, Taking},
+    keywords::sight,
+    method,
+    problem::Problem,
+    query::Query,
+    session::Session,
 };
 
 impl Session {
@@ -68,16 +75,13 @@ impl Session {
         ticket: &Bound<'_, PyAny>,
         said: PyResult<Said<'_>>,
         privacy: Option<Privacy>,
-        accepted: bool,
+        taking: Taking,
     ) -> PyResult<()> {
         let ticket = self.ticket(ticket)?;
         let said = said.map_err(|error| self.refused(py, error, ticket))?;
         let gradient = said.gradient()?;
-        if let Some(why) = self.inner.tell(py, ticket, said.with(&gradient), privacy, accepted)? {
-            let message = CString::new(format!("an answer was taken and is odd: {why}")).unwrap_or_default();
-            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &message, 2)?;
-        }
-        Ok(())
+        let odd = self.inner.tell(py, ticket, said.with(&gradient), privacy, taking)?;
+        odd.map_or(Ok(()), |why| warn_of(py, &why))
     }
 
     /// Notes on the file that what came is no answer, and for whom.
@@ -133,6 +137,12 @@ impl Session {
             waiting: VecDeque::new(),
         })
     }
+}
+
+/// Says that an answer was taken, and is odd.
+pub fn warn_of(py: Python<'_>, why: &str) -> PyResult<()> {
+    let message = CString::new(format!("an answer was taken and is odd: {why}")).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &message, 2)
 }
 
 /// Whether an error says that a value is wrong, and not that something else happened meanwhile.
