@@ -1,6 +1,7 @@
 //! What happens to a session, and how a row says so.
 
 use std::{
+    borrow::Cow,
     fmt,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -207,13 +208,12 @@ pub fn time(at: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// Numbers as the file has them.
-pub(crate) fn to_bytes(numbers: &[f64]) -> Vec<u8> {
-    let mut bytes = vec![0; 8 * numbers.len()];
-    for (place, number) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-        *place = number.to_le_bytes();
+/// Numbers as the file has them: on most processors, these are the bytes that the numbers have in memory.
+pub(crate) fn to_bytes(numbers: &[f64]) -> Cow<'_, [u8]> {
+    match cfg!(target_endian = "little") {
+        true => Cow::Borrowed(bytemuck::cast_slice(numbers)),
+        false => Cow::Owned(numbers.iter().flat_map(|number| number.to_le_bytes()).collect()),
     }
-    bytes
 }
 
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Vec<f64>> {
@@ -243,5 +243,6 @@ mod tests {
         let same = from_bytes(&to_bytes(&numbers)).unwrap();
         assert!(same.iter().zip(numbers).all(|(a, b)| a.to_bits() == b.to_bits()));
         assert_eq!(from_bytes(&[1, 2, 3]), None);
+        assert_eq!(*to_bytes(&[-2.0]), [0, 0, 0, 0, 0, 0, 0, 0xc0]);
     }
 }

@@ -77,7 +77,7 @@ impl Ledger {
         let facts = Facts::of(plan, &settings)?;
         schema::check_new(path)?;
         let lock = Lock::take(path)?;
-        schema::create(path, |connection| facts.write(connection))?;
+        schema::create(path, settings.start.len(), |connection| facts.write(connection))?;
         Self::begin(path, lock)
     }
 

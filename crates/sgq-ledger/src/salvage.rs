@@ -7,7 +7,7 @@ mod found;
 mod pages;
 mod rows;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, fs::File, io, path::Path};
 
 use rusqlite::Connection;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::{
     lock::Lock,
     record::{Facts, Header, append, hex},
     restore::restore,
-    schema,
+    schema::{self, PAGE_SIZES},
     seal::Details,
 };
 
@@ -45,7 +45,7 @@ pub struct Salvaged {
 /// Saves what is intact of a damaged ledger into a new one, and changes nothing of the damaged one.
 pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
     let at = |error| LedgerError::file(damaged, error);
-    let mut pages = Pages::open(damaged).map_err(at)?;
+    File::open(damaged).map_err(at)?;
     schema::check_new(new)?;
     // Nobody may write to it meanwhile; where nobody can, nobody does.
     let lock = match Lock::take(damaged) {
@@ -53,7 +53,7 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
         Err(LedgerError::ReadOnly { .. }) => None,
         Err(error) => return Err(error),
     };
-    let found = Found::search(&mut pages);
+    let found = search(damaged).map_err(at)?;
     let facts = found.facts().ok_or_else(|| LedgerError::LostFacts { path: damaged.into() })?;
     let header = Header::of(facts.clone())?;
     let mark = lock.as_ref().and_then(Lock::mark).filter(|mark| mark.ledger == hex(&header.seal));
@@ -61,7 +61,7 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
     let renewed = Facts { created, ..facts }.sealed();
     let mut saved = Salvaged::default();
     let _lock = Lock::take(new)?;
-    schema::create(new, |connection| {
+    schema::create(new, header.settings.start.len(), |connection| {
         renewed.write(connection)?;
         saved = write(connection, &found, &header, &renewed, mark.map(|mark| mark.events))?;
         // It is a ledger that opens, or none.
@@ -73,6 +73,18 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
 /// The number by which the answer that was told in an event is found.
 fn answer_of(event: &Event) -> Option<i64> {
     matches!(event.kind, Kind::Held | Kind::Answered | Kind::Late).then_some(event.about.unwrap_or(event.seq))
+}
+
+/// How large the pages are is in a few bytes of the file, which may be wrong: with any other size, fewer rows are found.
+fn search(damaged: &Path) -> io::Result<Found> {
+    let mut best = Found::default();
+    for page_size in PAGE_SIZES {
+        let found = Found::search(&mut Pages::open(damaged, page_size)?);
+        if found.completeness() > best.completeness() {
+            best = found;
+        }
+    }
+    Ok(best)
 }
 
 fn write(

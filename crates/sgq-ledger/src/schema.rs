@@ -54,8 +54,11 @@ const MIGRATIONS: [&str; VERSION as usize] = [
 ",
 ];
 
-/// SQLite's own choice, said so that what is left of a damaged file can be read without SQLite.
-pub(crate) const PAGE_SIZE: usize = 4096;
+/// How large the pages of a file may be. Of a damaged file, this is all that is known.
+pub(crate) const PAGE_SIZES: [usize; 5] = [4096, 8192, 16_384, 32_768, 65_536];
+/// A point fills at least so many pages, or pages have the smallest size. SQLite makes two calls to the system for every page: large
+/// pages halve what a query with a long point costs. But the last page of a row is written as a whole, and so are a few others.
+const PAGES_PER_POINT: usize = 24;
 /// The write-ahead log may grow to so many bytes before it is moved into the file.
 const LOG_BYTES: usize = 16 << 20;
 /// Or to so many answers with their points, if these are longer: with a hundred thousand parameters a log of 16 MiB would be moved
@@ -75,10 +78,11 @@ pub(crate) fn check_new(path: &Path) -> Result<(), LedgerError> {
     }
 }
 
-/// Makes a new file with what `fill` puts into it: the whole of it, or nothing. A file that is there stays as it is; a lock makes
+/// Makes a new file for points of `dim` numbers, with what `fill` puts into it: the whole of it, or nothing. A file that is there stays as it is; a lock makes
 /// sure that nobody else makes one meanwhile.
 pub(crate) fn create(
     path: &Path,
+    dim: usize,
     fill: impl FnOnce(&Connection) -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
     let at = |error: io::Error| LedgerError::file(path, error);
@@ -86,7 +90,7 @@ pub(crate) fn create(
     let unfinished = beside(path, "-new");
     // What a program that died on the way has left.
     let _ = fs::remove_file(&unfinished);
-    let made = make(&unfinished, fill).and_then(|()| fs::rename(&unfinished, path).map_err(at));
+    let made = make(&unfinished, dim, fill).and_then(|()| fs::rename(&unfinished, path).map_err(at));
     if made.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
@@ -100,14 +104,20 @@ pub(crate) fn create(
     Ok(())
 }
 
-fn make(path: &Path, fill: impl FnOnce(&Connection) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
+/// The size of the pages of a new file, for points of so many numbers.
+fn page_size(dim: usize) -> usize {
+    let most = dim.saturating_mul(size_of::<f64>()) / PAGES_PER_POINT;
+    PAGE_SIZES.into_iter().rfind(|size| *size <= most).unwrap_or(PAGE_SIZES[0])
+}
+
+fn make(path: &Path, dim: usize, fill: impl FnOnce(&Connection) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
     let at = |error: io::Error| LedgerError::file(path, error);
     fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(at)?;
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Without a log, all of it is in the one file that gets its name.
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "page_size", PAGE_SIZE as i64)?;
+    connection.pragma_update(None, "page_size", page_size(dim) as i64)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     migrate(&connection, 0)?;
     connection.execute_batch("BEGIN")?;
@@ -196,8 +206,9 @@ fn prepare(connection: &Connection) -> Result<(), LedgerError> {
 /// How large the log may be, for points of so many numbers.
 pub(crate) fn limit_log(connection: &Connection, dim: usize) -> Result<(), LedgerError> {
     let answers = LOG_ANSWERS.saturating_mul(2 * size_of::<f64>() * dim);
-    let pages = answers.clamp(LOG_BYTES, MOST_LOG_BYTES) / PAGE_SIZE;
-    connection.pragma_update(None, "wal_autocheckpoint", pages as i64)?;
+    let page_size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = answers.clamp(LOG_BYTES, MOST_LOG_BYTES) as i64 / page_size.max(1);
+    connection.pragma_update(None, "wal_autocheckpoint", pages)?;
     Ok(())
 }
 

@@ -172,13 +172,14 @@ impl Ledger {
             Some(inner) => self.session.preview(inner, reply.answer()).map_err(|error| self.refused_by(&error))?,
             None => self.fate_of_withdrawn(ticket, &PaidAnswer::new(user, &point, reply.answer()), reply)?,
         };
+        let pull = reply.pull();
         let odd = match fate {
             Fate::Known => None,
-            _ => self.is_odd(user, &point, reply)?,
+            _ => self.is_odd(user, &point, reply, pull)?,
         };
         match odd {
             Some((Policy::Refuse, why)) if !accepted => Err(Rejected::OutOfLine(why).into()),
-            odd => Ok(Looked { user, point, fate, odd: odd.map(|(_, why)| why) }),
+            odd => Ok(Looked { user, point, fate, pull, odd: odd.map(|(_, why)| why) }),
         }
     }
 
@@ -201,12 +202,18 @@ impl Ledger {
     }
 
     /// Whether an answer is out of line, and what is done with such.
-    fn is_odd(&self, user: usize, point: &[f64], reply: &Reply) -> Result<Option<(Policy, String)>, LedgerError> {
+    fn is_odd(
+        &self,
+        user: usize,
+        point: &[f64],
+        reply: &Reply,
+        pull: f64,
+    ) -> Result<Option<(Policy, String)>, LedgerError> {
         let protection = &self.header.protection;
         let others = self.longest.iter().enumerate().filter(|(other, _)| *other != user).map(|(_, length)| *length);
         let longest = others.fold(0.0, f64::max);
         if protection.length != Policy::Ignore
-            && let Some(why) = protection.is_too_long(reply.pull(), longest)
+            && let Some(why) = protection.is_too_long(pull, longest)
         {
             return Ok(Some((protection.length, why)));
         }
@@ -225,7 +232,7 @@ impl Ledger {
     }
 
     fn take(&mut self, ticket: u64, reply: &Reply, looked: Looked) -> Result<Told, LedgerError> {
-        let Looked { user, point, fate, odd } = looked;
+        let Looked { user, point, fate, pull, odd } = looked;
         let about = |kind, words| Event { ticket: Some(ticket), user: Some(user), words, ..Event::now(kind) };
         if fate == Fate::Known {
             self.record(about(Kind::Noted, Some(CAME_AGAIN.to_owned())))?;
@@ -262,7 +269,7 @@ impl Ledger {
             self.session.away(user)?;
         }
         self.accounts[user] = account;
-        self.longest[user] = self.longest[user].max(reply.pull());
+        self.longest[user] = self.longest[user].max(pull);
         self.asked_at.remove(&ticket);
         self.held.remove(&ticket);
         self.snapshot_if_due()?;
@@ -291,5 +298,7 @@ struct Looked {
     user: usize,
     point: Arc<[f64]>,
     fate: Fate,
+    /// How much it can move the point: adding up a long gradient takes time, and is done once.
+    pull: f64,
     odd: Option<String>,
 }

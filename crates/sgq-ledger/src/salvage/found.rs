@@ -125,6 +125,11 @@ impl Found {
         Some(())
     }
 
+    /// Whether the settings are there, and how many rows.
+    pub fn completeness(&self) -> (bool, usize) {
+        (self.facts().is_some(), self.questions.len() + self.answers.len() + self.events.len())
+    }
+
     /// The method, the settings and the users, from one of the two places that have them.
     pub fn facts(&self) -> Option<Facts> {
         let text = |name: &str| self.texts.get(name).cloned();

@@ -9,15 +9,14 @@ use std::{
     path::Path,
 };
 
-use crate::{lock::beside, schema::PAGE_SIZE};
+use crate::lock::beside;
 
 const LOG_HEADER: u64 = 32;
 const FRAME_HEADER: usize = 24;
 
-pub(super) type Page = [u8; PAGE_SIZE];
-
 /// A file, and the pages in its log that are newer.
 pub(super) struct Pages {
+    page_size: usize,
     file: File,
     in_file: u64,
     log: Option<File>,
@@ -28,11 +27,12 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub fn open(path: &Path) -> io::Result<Self> {
+    /// Takes the file for one with pages of that size.
+    pub fn open(path: &Path, page_size: usize) -> io::Result<Self> {
         let file = File::open(path)?;
         // A file that was cut short may end within a page.
-        let in_file = file.metadata()?.len().div_ceil(PAGE_SIZE as u64);
-        let mut pages = Self { file, in_file, log: None, frames: Vec::new(), newest: BTreeMap::new() };
+        let in_file = file.metadata()?.len().div_ceil(page_size as u64);
+        let mut pages = Self { page_size, file, in_file, log: None, frames: Vec::new(), newest: BTreeMap::new() };
         match File::open(beside(path, "-wal")) {
             Ok(log) => pages.read_log(log)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -45,7 +45,7 @@ impl Pages {
     /// make all that follow wrong. Rows have checksums of their own.
     fn read_log(&mut self, mut log: File) -> io::Result<()> {
         let length = log.metadata()?.len();
-        let frame_length = (FRAME_HEADER + PAGE_SIZE) as u64;
+        let frame_length = (FRAME_HEADER + self.page_size) as u64;
         let mut headers = Vec::new();
         let mut at = LOG_HEADER;
         while at + frame_length <= length {
@@ -74,24 +74,24 @@ impl Pages {
 
     /// The bytes that there are.
     pub fn bytes(&self) -> u64 {
-        (self.in_file + self.frames.len() as u64) * PAGE_SIZE as u64
+        (self.in_file + self.frames.len() as u64) * self.page_size as u64
     }
 
     /// The newest version of a page.
-    pub fn newest(&mut self, number: u64) -> Option<Page> {
+    pub fn newest(&mut self, number: u64) -> Option<Vec<u8>> {
         match (self.newest.get(&number), &mut self.log) {
-            (Some(place), Some(log)) => read(log, *place),
+            (Some(place), Some(log)) => read(log, *place, self.page_size),
             _ => self.of_file(number),
         }
     }
 
-    fn of_file(&mut self, number: u64) -> Option<Page> {
+    fn of_file(&mut self, number: u64) -> Option<Vec<u8>> {
         let place = number.checked_sub(1).filter(|place| *place < self.in_file)?;
-        read(&mut self.file, place * PAGE_SIZE as u64)
+        read(&mut self.file, place * self.page_size as u64, self.page_size)
     }
 
     /// Every version of every page: those of the file, then those of the log.
-    pub fn each(&mut self, mut each: impl FnMut(&mut Self, &Page)) {
+    pub fn each(&mut self, mut each: impl FnMut(&mut Self, &[u8])) {
         for number in 1..=self.in_file {
             if let Some(page) = self.of_file(number) {
                 each(self, &page);
@@ -99,7 +99,7 @@ impl Pages {
         }
         for index in 0..self.frames.len() {
             let place = self.frames[index];
-            if let Some(page) = self.log.as_mut().and_then(|log| read(log, place)) {
+            if let Some(page) = self.log.as_mut().and_then(|log| read(log, place, self.page_size)) {
                 each(self, &page);
             }
         }
@@ -107,11 +107,11 @@ impl Pages {
 }
 
 /// What there is of a page: the disk may refuse a part of it, and the file may end in it.
-fn read(file: &mut File, place: u64) -> Option<Page> {
-    let mut page = [0; PAGE_SIZE];
+fn read(file: &mut File, place: u64, page_size: usize) -> Option<Vec<u8>> {
+    let mut page = vec![0; page_size];
     file.seek(SeekFrom::Start(place)).ok()?;
     let mut filled = 0;
-    while filled < PAGE_SIZE {
+    while filled < page_size {
         match file.read(&mut page[filled..]) {
             Ok(0) => break,
             Ok(more) => filled += more,

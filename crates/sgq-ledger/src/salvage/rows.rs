@@ -1,13 +1,9 @@
 //! The rows in a page, whatever the page claims to be: only those count that have the checksum of what they hold.
 
-use super::pages::{Page, Pages};
-use crate::schema::PAGE_SIZE;
+use super::pages::Pages;
 
 /// The header of a page that rows are in.
 const HEADER: usize = 8;
-/// The most of a row that stands in its page, and the least where there is more: see "Cell Payload Overflow Pages" in the format.
-const MOST_IN_PAGE: usize = PAGE_SIZE - 35;
-const LEAST_IN_PAGE: usize = (PAGE_SIZE - 12) * 32 / 255 - 23;
 /// A page of overflow begins with the number of the next one.
 const NEXT: usize = 4;
 
@@ -51,15 +47,15 @@ pub(super) struct Row {
 }
 
 /// Every row in a page that has one of these numbers of columns.
-pub(super) fn rows(pages: &mut Pages, page: &Page, counts: &[usize], mut each: impl FnMut(Row)) {
+pub(super) fn rows(pages: &mut Pages, page: &[u8], counts: &[usize], mut each: impl FnMut(Row)) {
     // The first page begins with the header of the file.
     let is_first = page.starts_with(b"SQLite format 3");
     let start = if is_first { 100 } else { 0 };
     let claimed = usize::from(u16::from_be_bytes([page[start + 3], page[start + 4]]));
-    for index in 0..(PAGE_SIZE - start - HEADER) / 2 {
+    for index in 0..(page.len() - start - HEADER) / 2 {
         let place = start + HEADER + 2 * index;
         let cell = usize::from(u16::from_be_bytes([page[place], page[place + 1]]));
-        if (place + 2..PAGE_SIZE - 4).contains(&cell) {
+        if (place + 2..page.len() - 4).contains(&cell) {
             if let Some(row) = row(pages, page, cell, counts) {
                 each(row);
             }
@@ -70,47 +66,52 @@ pub(super) fn rows(pages: &mut Pages, page: &Page, counts: &[usize], mut each: i
     }
 }
 
-fn row(pages: &mut Pages, page: &Page, cell: usize, counts: &[usize]) -> Option<Row> {
+fn row(pages: &mut Pages, page: &[u8], cell: usize, counts: &[usize]) -> Option<Row> {
     let mut rest = &page[cell..];
     let length = usize::try_from(varint(&mut rest)?).ok()?;
     let id = varint(&mut rest)? as i64;
     if length as u64 > pages.bytes() {
         return None;
     }
-    let here = in_page(length);
+    let here = in_page(length, page.len());
     let local = rest.get(..here)?;
-    let kinds = kinds(local, length)?;
-    if !counts.contains(&kinds.len()) {
-        return None;
-    }
+    let most = *counts.iter().max()?;
+    let kinds = kinds(local, length, most).filter(|kinds| counts.contains(&kinds.len()))?;
     let mut payload = Vec::with_capacity(length);
     payload.extend_from_slice(local);
     let mut next = rest.get(here..here + NEXT).and_then(|it| it.first_chunk()).map(|it| u32::from_be_bytes(*it));
     while payload.len() < length {
         let page = pages.newest(u64::from(next?))?;
-        let more = (length - payload.len()).min(PAGE_SIZE - NEXT);
+        let more = (length - payload.len()).min(page.len() - NEXT);
         payload.extend_from_slice(&page[NEXT..NEXT + more]);
         next = page.first_chunk().map(|it| u32::from_be_bytes(*it));
     }
     Some(Row { id, columns: columns(&payload, &kinds)? })
 }
 
-fn in_page(length: usize) -> usize {
-    if length <= MOST_IN_PAGE {
+/// How much of a row stands in its page: see "Cell Payload Overflow Pages" in the format.
+fn in_page(length: usize, page_size: usize) -> usize {
+    let most = page_size - 35;
+    if length <= most {
         return length;
     }
-    let more = LEAST_IN_PAGE + (length - LEAST_IN_PAGE) % (PAGE_SIZE - NEXT);
-    if more <= MOST_IN_PAGE { more } else { LEAST_IN_PAGE }
+    let least = (page_size - 12) * 32 / 255 - 23;
+    let more = least + (length - least) % (page_size - NEXT);
+    if more <= most { more } else { least }
 }
 
-/// What kind of value each column is: none, where that and the length of the row do not agree.
-fn kinds(record: &[u8], length: usize) -> Option<Vec<u64>> {
+/// What kind of value each column is: none, where that and the length of the row do not agree, or where there are more columns. Most
+/// pages of long points are no rows, and what is in them is looked at as if it were.
+fn kinds(record: &[u8], length: usize, most: usize) -> Option<Vec<u64>> {
     let mut rest = record;
     let header = usize::try_from(varint(&mut rest)?).ok()?;
     let mut header_rest = record.get(record.len() - rest.len()..header)?;
-    let mut kinds = Vec::new();
+    let mut kinds = Vec::with_capacity(most);
     let mut total = header;
     while !header_rest.is_empty() {
+        if kinds.len() == most {
+            return None;
+        }
         let kind = varint(&mut header_rest)?;
         total = total.checked_add(size(kind)?)?;
         kinds.push(kind);
@@ -180,7 +181,8 @@ mod tests {
         }
         assert_eq!(varint(&mut &[0x81][..]), None);
         let record = [4, 1, 2, 7, 0xff, 0xff, 0xfe, 0x3f, 0xe0, 0, 0, 0, 0, 0, 0];
-        let kinds = kinds(&record, record.len()).unwrap();
+        let kinds = kinds(&record, record.len(), 3).unwrap();
+        assert_eq!(super::kinds(&record, record.len(), 2), None);
         let expected = [Value::Integer(-1), Value::Integer(-2), Value::Real(0.5)];
         assert_eq!(columns(&record, &kinds).unwrap(), expected);
     }
@@ -188,9 +190,8 @@ mod tests {
     /// From the format's own page: 4061 bytes stay, and 489 at least.
     #[test]
     fn long_rows_go_on_elsewhere() {
-        assert_eq!((MOST_IN_PAGE, LEAST_IN_PAGE), (4061, 489));
-        assert_eq!(in_page(4061), 4061);
-        assert_eq!(in_page(4062), 489);
-        assert_eq!(in_page(489 + 4092 + 10), 499);
+        assert_eq!(in_page(4061, 4096), 4061);
+        assert_eq!(in_page(4062, 4096), 489);
+        assert_eq!(in_page(489 + 4092 + 10, 4096), 499);
     }
 }

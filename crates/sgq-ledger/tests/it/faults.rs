@@ -178,6 +178,63 @@ fn a_flipped_byte_in_the_log() {
     says_how_to_recover(&error);
 }
 
+/// Pages are large where points are long. Two bytes of the file say how large. With one of these wrong, all is saved; with any other
+/// byte, all but the row that it belongs to.
+#[test]
+fn a_flipped_byte_among_long_points() {
+    // And the bits that make another possible size of the one that is written; of the last, two bytes would have to be wrong.
+    for (dim, page_size, other_size) in
+        [(3, 4096, 0x30), (25_000, 8192, 0x60), (100_000, 32_768, 0xc0), (200_000, 65_536, 0x10)]
+    {
+        let folder = quick_folder();
+        let (path, copy) = (file(&folder, "study.sgq"), file(&folder, "copy.sgq"));
+        let mut plan = plan(method::shuffled_sgd(), 2, 200);
+        plan.settings.start = vec![1.0; dim];
+        let mut ledger = Ledger::create(&path, &plan).unwrap();
+        (0..3).for_each(|_| assert!(step(&mut ledger)));
+        for end in ["", "-wal", "-lock"] {
+            fs::copy(beside(&path, end), beside(&copy, end)).unwrap();
+        }
+        ledger.close().unwrap();
+        let [whole, of_copy, log, mark] =
+            [path.clone(), copy.clone(), beside(&copy, "-wal"), beside(&copy, "-lock")].map(|it| fs::read(it).unwrap());
+        assert_eq!(whole[16..18], ((page_size % 65_535) as u16).to_be_bytes());
+        let all = answers(&path);
+        assert_eq!(all.len(), 3);
+
+        let damaged = file(&folder, "damaged.sgq");
+        let flip = |bytes: &[u8], end: &str, place: usize, bits: u8| {
+            remove(&damaged);
+            fs::write(&damaged, if end.is_empty() { bytes } else { &of_copy }).unwrap();
+            fs::write(beside(&damaged, "-lock"), &mark).unwrap();
+            let mut bytes = bytes.to_vec();
+            bytes[place] ^= bits;
+            fs::write(beside(&damaged, end), bytes).unwrap();
+        };
+        for (place, bits) in [(16, other_size), (16, 0x55), (17, 0x01)] {
+            flip(&whole, "", place, bits);
+            says_how_to_recover(&Ledger::open(&damaged).unwrap_err());
+            says_how_to_recover(&Reader::open(&damaged).and_then(|reader| reader.verify()).unwrap_err());
+            flip(&whole, "", place, bits);
+            assert_eq!(saved(&damaged, &all), all.len(), "{page_size}: {bits:#x} flipped at {place}");
+        }
+        for page in (0..10).chain([whole.len() / page_size / 2]) {
+            let place = page_size * page + [0, 3, 9, page_size / 2, page_size - 50][page % 5];
+            flip(&whole, "", place, 0x55);
+            let saved = saved(&damaged, &all);
+            assert!(saved + 1 >= all.len(), "{page_size}, place {place}: only {saved} answers are saved");
+        }
+        let frames = (log.len() - 32) / (24 + page_size);
+        for frame in [1, frames / 3, frames / 2, frames - 2] {
+            flip(&log, "-wal", 32 + (24 + page_size) * frame + 24 + page_size / 2, 0x55);
+            let error = Ledger::open(&damaged).unwrap_err();
+            assert!(matches!(error, LedgerError::LostEvents { .. }), "{page_size}, frame {frame}: {error}");
+            let saved = saved(&damaged, &all);
+            assert!(saved + 1 >= all.len(), "{page_size}, frame {frame}: only {saved} answers are saved");
+        }
+    }
+}
+
 /// A copy of the file alone, made while its program runs.
 #[test]
 fn a_lost_log() {
