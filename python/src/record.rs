@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 use sgq::{Session as Opened, Why};
-use sgq_ledger::{LedgerError, Reader, Reply, salvage};
+use sgq_ledger::{LedgerError, Reader, Reply};
 
 use crate::{
     errors,
@@ -144,7 +144,7 @@ pub fn billed_before(path: &Path, queries: u64, session: &Opened<'_>) -> Result<
 /// `sgq.open`, and goes on from the answers that were saved.
 #[pyfunction]
 pub fn recover<'py>(py: Python<'py>, damaged: PathBuf, new: PathBuf) -> PyResult<Recovered<'py>> {
-    let saved = py.detach(|| salvage(&damaged, &new)).map_err(errors::ledger)?;
+    let saved = py.detach(|| sgq_ledger::recover(&damaged, &new)).map_err(errors::ledger)?;
     let row = PyDict::new(py);
     row.set_item("answers", saved.answers)?;
     row.set_item("events", saved.events)?;

@@ -16,7 +16,7 @@ mod pending;
 mod point;
 mod processes;
 mod progress;
-mod salvage;
+mod recover;
 mod status;
 mod tell;
 mod verify;
@@ -63,7 +63,7 @@ enum Verb {
     History(history::Args),
     Point(point::Args),
     Verify(verify::Args),
-    Salvage(salvage::Args),
+    Recover(recover::Args),
     Run(processes::Args),
     Exchange(exchange::Args),
 }
@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         Verb::History(args) => history::run(args),
         Verb::Point(args) => point::run(args),
         Verb::Verify(args) => verify::run(args),
-        Verb::Salvage(args) => salvage::run(args),
+        Verb::Recover(args) => recover::run(args),
         Verb::Run(args) => processes::run(args),
         Verb::Exchange(args) => exchange::run(args),
     }

@@ -49,6 +49,6 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if is_sound {
         return Ok(Outcome::Done);
     }
-    terminal::complain(&format!("{file} is damaged; what is intact can be saved: sgq session salvage {file} NEW.sgq"));
+    terminal::complain(&format!("{file} is damaged; what is intact can be saved: sgq session recover {file} NEW.sgq"));
     Ok(Outcome::Failed)
 }

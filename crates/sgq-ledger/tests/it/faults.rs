@@ -6,7 +6,7 @@ use std::{
 };
 
 use sgq::method;
-use sgq_ledger::{Ledger, LedgerError, Reader, salvage};
+use sgq_ledger::{Ledger, LedgerError, Reader, recover};
 use tempfile::TempDir;
 
 use crate::clinics::{answer, bits, events, file, plan, quick_folder, run, step};
@@ -65,7 +65,7 @@ fn saved(damaged: &Path, all: &[(u64, Vec<u64>, Vec<u64>)]) -> usize {
     let new = beside(damaged, "-saved");
     remove(&new);
     let before = fs::read(damaged).unwrap();
-    let saved = salvage(damaged, &new).unwrap();
+    let saved = recover(damaged, &new).unwrap();
     assert_eq!(fs::read(damaged).unwrap(), before, "the damaged file has changed");
     let found = answers(&new);
     assert!(found.iter().all(|answer| all.contains(answer)));
@@ -270,7 +270,7 @@ fn an_old_copy() {
     let error = Ledger::open(&path).unwrap_err();
     assert!(matches!(error, LedgerError::LostEvents { has, had, .. } if has < had), "{error}");
     let new = file(&folder, "new.sgq");
-    salvage(&path, &new).unwrap();
+    recover(&path, &new).unwrap();
     // What was saved may take its place.
     fs::rename(&new, &path).unwrap();
     assert_eq!(Ledger::open(&path).unwrap().queries(), ANSWERS);
@@ -295,7 +295,7 @@ fn a_truncated_file() {
         drop(opened);
         remove(&damaged);
         fs::write(&damaged, &whole[..4096 * pages - 100]).unwrap();
-        match salvage(&damaged, &beside(&damaged, "-saved")) {
+        match recover(&damaged, &beside(&damaged, "-saved")) {
             Ok(saved) => {
                 assert!(saved.answers as usize <= before);
                 before = saved.answers as usize;
@@ -323,7 +323,7 @@ fn other_files() {
         assert!(is_known, "{name}: {error}");
         assert!(Ledger::create(&path, &plan(method::frugal(), 1, 5)).is_err());
         assert_eq!(fs::read(&path).unwrap(), bytes);
-        assert!(salvage(&path, &file(&folder, "new")).is_err());
+        assert!(recover(&path, &file(&folder, "new")).is_err());
     }
     let error = Ledger::open(file(&folder, "nothing")).unwrap_err();
     assert!(error.to_string().contains("nothing") && !beside(&file(&folder, "nothing"), "-lock").exists());
@@ -348,7 +348,7 @@ fn a_read_only_disk() {
     assert_eq!(reader.status().unwrap().queries, ANSWERS);
     assert!(reader.verify().unwrap().is_sound());
     drop(reader);
-    salvage(&copy, &file(&source, "saved.sgq")).unwrap();
+    recover(&copy, &file(&source, "saved.sgq")).unwrap();
     disk.remount("rw");
     assert_eq!(Ledger::open(&copy).unwrap().queries(), ANSWERS);
 }

@@ -6,7 +6,7 @@ use sgq::{method, session::Failure};
 use sgq_ledger::{
     Kind, Ledger, LedgerError, Policy, Protection, Reader, Rejected, Reply, Told, User, Watcher,
     process::{Ended, Options, run},
-    salvage,
+    recover,
 };
 
 use crate::clinics::{self, USERS, answer, bits, events, file, plan, quick_folder};
@@ -75,9 +75,9 @@ fn they_change_nothing_but_when_they_are_on_the_disk() {
             })
             .unwrap();
         assert!(rows.0 == rows.1 && rows.0 > 30, "{rows:?}");
-        // All of it comes through a salvage.
+        // All of it comes through a recovery.
         let saved = path.with_extension("saved");
-        assert_eq!(salvage(path, &saved).unwrap().answers, 60);
+        assert_eq!(recover(path, &saved).unwrap().answers, 60);
         assert!(Reader::open(&saved).unwrap().verify().unwrap().is_sound());
     }
 }
@@ -133,7 +133,7 @@ fn they_are_looked_at_when_they_come_and_when_they_are_told() {
     assert!(verdict.is_sound() && verdict.replays && verdict.answers == 3, "{verdict:?}");
     // Refused answers are not saved as if they had been taken.
     let saved = file(&folder, "saved.sgq");
-    assert_eq!(salvage(&path, &saved).unwrap().answers, 3);
+    assert_eq!(recover(&path, &saved).unwrap().answers, 3);
     assert!(Reader::open(&saved).unwrap().verify().unwrap().is_sound());
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use sgq_ledger::{Ledger, LedgerError, Reader, salvage};
+use sgq_ledger::{Ledger, LedgerError, Reader, recover};
 
 use crate::killing::{kill_and_compare, killed_plan, session, wait_for_questions};
 
@@ -44,7 +44,7 @@ fn another_process_writes() {
     let error = Ledger::open(&path).unwrap_err();
     assert!(matches!(&error, LedgerError::InUse { holder, .. } if holder.process == child.id()), "{error}");
     assert!(error.to_string().contains(&format!("process {}", child.id())), "{error}");
-    let error = salvage(&path, &path.with_extension("new")).unwrap_err();
+    let error = recover(&path, &path.with_extension("new")).unwrap_err();
     assert!(matches!(error, LedgerError::InUse { .. }), "{error}");
     assert!(Reader::open(&path).unwrap().status().unwrap().queries > 0);
     child.kill().unwrap();

@@ -113,7 +113,7 @@ fn every_verb_names_what_is_wrong() {
         (&["history", "study.sgq", "--user", "nroth"], "did you mean \"north\"?"),
         (&["history", "study.sgq", "--answers"], "--json"),
         (&["point", "study.sgq", "--json", "--csv"], "cannot be used with"),
-        (&["salvage", "study.sgq", "study.sgq"], "study.sgq is there already"),
+        (&["recover", "study.sgq", "study.sgq"], "study.sgq is there already"),
         (&["run", "study.sgq"], "--command <COMMAND>"),
         (&["run", "study.sgq", "--command", " "], "the command is empty"),
         (&["run", "study.sgq", "--command", "sh -c 'x"], "without its other one"),
@@ -180,10 +180,10 @@ fn what_is_lost_is_said() {
         assert_eq!(output.status.code(), Some(0), "{told}");
         assert!(told.contains("warning: study.sgq ends at event 1, and 2 were written"), "{verb}: {told}");
     }
-    let told = succeeds(place, &["session", "salvage", "study.sgq", "saved.sgq"]);
+    let told = succeeds(place, &["session", "recover", "study.sgq", "saved.sgq"]);
     assert!(told.contains("saved.sgq: 0 answers saved, 1 events lost\n"), "{told}");
     fs::remove_file(place.join("study.sgq-lock")).unwrap();
-    let told = succeeds(place, &["session", "salvage", "study.sgq", "again.sgq"]);
+    let told = succeeds(place, &["session", "recover", "study.sgq", "again.sgq"]);
     assert!(told.contains("at least 0 events lost: how many there were is not known without study.sgq-lock"), "{told}");
 }
 
@@ -192,7 +192,7 @@ fn every_verb_explains_itself() {
     let place = place();
     let verbs = [
         "new", "ask", "tell", "fail", "away", "back", "leave", "join", "extend", "status", "pending", "history",
-        "point", "verify", "salvage", "run", "exchange",
+        "point", "verify", "recover", "run", "exchange",
     ];
     let all = succeeds(place.path(), &["session", "--help"]);
     for verb in verbs {

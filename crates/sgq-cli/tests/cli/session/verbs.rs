@@ -232,8 +232,8 @@ fn a_changed_answer_is_found_and_the_rest_is_saved() {
     let output = sgq(place, &["session", "verify", "study.sgq"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("damaged: ") && told.contains("sgq session salvage study.sgq NEW.sgq"), "{told}");
-    let told = succeeds(place, &["session", "salvage", "study.sgq", "saved.sgq"]);
+    assert!(told.contains("damaged: ") && told.contains("sgq session recover study.sgq NEW.sgq"), "{told}");
+    let told = succeeds(place, &["session", "recover", "study.sgq", "saved.sgq"]);
     assert!(told.contains("saved.sgq: 9 answers saved"), "{told}");
     let status = json(place, &["session", "status", "saved.sgq", "--json"]);
     assert_eq!(status["queries"], 9);

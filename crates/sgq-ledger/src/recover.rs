@@ -29,7 +29,7 @@ const UNKNOWN_LOSS: u64 = 1000;
 /// What was saved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct Salvaged {
+pub struct Recovered {
     /// Answers that are in the new ledger.
     pub answers: u64,
     /// Events that are in it, those of the answers included.
@@ -43,7 +43,7 @@ pub struct Salvaged {
 }
 
 /// Saves what is intact of a damaged ledger into a new one, and changes nothing of the damaged one.
-pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
+pub fn recover(damaged: &Path, new: &Path) -> Result<Recovered, LedgerError> {
     let at = |error| LedgerError::file(damaged, error);
     File::open(damaged).map_err(at)?;
     schema::check_new(new)?;
@@ -59,7 +59,7 @@ pub fn salvage(damaged: &Path, new: &Path) -> Result<Salvaged, LedgerError> {
     let mark = lock.as_ref().and_then(Lock::mark).filter(|mark| mark.ledger == hex(&header.seal));
     let created = format!("{}, from what was intact of one of {}", event::time(event::now()), facts.created);
     let renewed = Facts { created, ..facts }.sealed();
-    let mut saved = Salvaged::default();
+    let mut saved = Recovered::default();
     let _lock = Lock::take(new)?;
     schema::create(new, header.settings.start.len(), |connection| {
         renewed.write(connection)?;
@@ -93,8 +93,8 @@ fn write(
     header: &Header,
     renewed: &Facts,
     written: Option<i64>,
-) -> Result<Salvaged, LedgerError> {
-    let mut saved = Salvaged { is_loss_known: written.is_some(), ..Salvaged::default() };
+) -> Result<Recovered, LedgerError> {
+    let mut saved = Recovered { is_loss_known: written.is_some(), ..Recovered::default() };
     let (mut seq, mut seal) = (0, Header::of(renewed.clone())?.seal);
     let mut put = |event: Event, details: Details<'_>| -> Result<(), LedgerError> {
         (seq, seal) = append(connection, event, details, (seq, &seal))?;

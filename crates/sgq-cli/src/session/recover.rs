@@ -1,4 +1,4 @@
-//! `sgq session salvage`: what is intact of a damaged ledger.
+//! `sgq session recover`: what is intact of a damaged ledger.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ const TICKETS_SHOWN: usize = 20;
 
 /// Save what is intact of a damaged ledger into a new one. The damaged one is not touched.
 #[derive(clap::Args)]
-#[command(visible_alias = "recover", after_help = "Example:\n  sgq session salvage study.sgq saved.sgq")]
+#[command(after_help = "Example:\n  sgq session recover study.sgq saved.sgq")]
 pub struct Args {
     /// The damaged ledger
     #[arg(value_name = "DAMAGED.sgq")]
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.new.symlink_metadata().is_ok() {
         return Err(SessionError::IsThere { path: args.new.display().to_string() }.into());
     }
-    let saved = sgq_ledger::salvage(&args.damaged, &args.new)?;
+    let saved = sgq_ledger::recover(&args.damaged, &args.new)?;
     if !args.quiet {
         let shown = |path: &Path| terminal::one_line(&path.display().to_string());
         let (new, answers, lost) = (shown(&args.new), saved.answers, saved.lost);
