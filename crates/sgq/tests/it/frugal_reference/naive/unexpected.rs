@@ -42,7 +42,23 @@ impl Naive {
         };
         let before = self.set_aside_last.as_ref().filter(|before| before.user == user);
         let is_believed = before.is_some_and(|before| g.norm_l2() > 0.7 * before.length);
-        !is_believed && self.is_far_off(user, &(x - anchor), &g)
+        !is_believed && self.is_far_off(user, &(x - anchor), &g) && !self.is_noise(user, x, &g)
+    }
+
+    /// Whether an answer contradicts the user's last one, Eq. (57), and what that shows of noise leaves less than `3 max ‖g_j‖` of it.
+    fn is_noise(&self, user: usize, x: &Vector, g: &Vector) -> bool {
+        let Some(last) = self.last_answers().into_iter().find(|answer| answer.user == user) else {
+            return false;
+        };
+        let (p, change) = (x - &last.x, g - &last.g);
+        let length = p.norm_l2();
+        let epsilon = 1e-6 * (g.norm_l2() + last.g.norm_l2());
+        let contradicts = if length > 0.0 { dot(&p, &change) < -epsilon * length } else { change.norm_l2() > epsilon };
+        let squares: f64 = self.sizes.iter().map(|size| size * size).sum();
+        let most = self.sizes[user] * self.mean_smoothness * self.sizes.len() as f64 / squares;
+        let is_bent = length > 0.0 && change.norm_l2() <= most * length;
+        let left = g.norm_l2() - 3.0 * change.norm_l2() / 2f64.sqrt();
+        contradicts && !is_bent && left <= 3.0 * self.longest_last()
     }
 
     fn size_if_told(&self, user: usize, told: &Vector) -> f64 {
