@@ -81,7 +81,7 @@ impl Protection {
         if !(self.smoothness_slack >= 0.0 && self.length_factor > 1.0) {
             return wrong("the slack must not be negative, and the factor of lengths be more than 1");
         }
-        if !(self.unexpected_factor > 1.0) {
+        if self.unexpected_factor.is_nan() || self.unexpected_factor <= 1.0 {
             let found = self.unexpected_factor;
             return wrong(&format!(
                 "the factor of unexpected answers is {found}, and must be more than 1: 10 is the default"
