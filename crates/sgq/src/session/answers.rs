@@ -91,7 +91,7 @@ impl Session<'_> {
     ///     session.tell(query.ticket, &[honest])?;
     /// }
     /// let query = session.ask()?.unwrap();
-    /// assert!(session.out_of_line(query.user, &query.point, &[-1e3]).unwrap() > 100.0);
+    /// assert!(session.out_of_line(query.user, &query.point, &[1e3]).unwrap() > 100.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn out_of_line<'a>(&self, user: usize, point: &[f64], answer: impl Into<Answer<'a>>) -> Option<f64> {
