@@ -204,6 +204,9 @@ def minimize(
             if at_once is not None:
                 given["open"] = at_once
             given.update(step_size=step_size, tol=tol)
+            # The users are the caller's own functions: an odd answer is warned of, and taken.
+            if ledger is not None:
+                given.setdefault("protection", {"unexpected": "flag"})
             if ledger is None:
                 session = Session(method, users=len(users), problem=problem, **given)
             else:

@@ -29,6 +29,8 @@ class Protection(TypedDict, total=False):
     smoothness_slack: float
     length: Policy
     length_factor: float
+    unexpected: Policy
+    unexpected_factor: float
 
 
 class Event(TypedDict):

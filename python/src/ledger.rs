@@ -173,7 +173,9 @@ impl Ledger {
 /// protection: a dict of limits. answers_each: nobody is asked once it has given so many answers. epsilon (and delta, 0.00001): nobody
 /// is asked once one more answer could spend more of (ε, δ) differential privacy. smoothness: what becomes of an answer that breaks
 /// ‖g − g_i‖ ≤ L_i ‖x − x_i‖ by more than the part smoothness_slack (0.01): "ignore", "flag" (the default) or "refuse". length: the same
-/// of one that is length_factor (a million) times longer than those of all others; "refuse" is the default.
+/// of one that is length_factor (a million) times longer than those of all others; "refuse" is the default. unexpected: the same of one
+/// that is unexpected_factor (10) times as far from what the model expects of it as the answers of all others are long; "refuse" is
+/// the default, and methods without a model expect nothing.
 /// read_only: to look at it as it is now, also while another program writes to it.
 /// All other settings are those of `Session`, but for problem and earlier.
 #[pyfunction]

@@ -160,6 +160,13 @@ def test_answers_out_of_line_are_refused_or_flagged(tmp_path):
     with pytest.warns(RuntimeWarning, match="taken and is odd"):
         session.tell(last, [1e9])
     assert session.accounts()[last.user]["flagged"] == 1 and session.queries == 6
+    # A thousand times as far from what the model expects as the others are long.
+    session, last = opened("unexpected.sgq", unexpected="refuse", unexpected_factor=20.0)
+    with pytest.raises(ValueError, match="times as far .* the limit is 20"):
+        session.tell(last, [-1e3])
+    session, last = opened("ignored.sgq", unexpected="ignore")
+    session.tell(last, [-1e3])
+    assert session.accounts()[last.user]["flagged"] == 0 and session.queries == 6
 
 
 def test_nobody_is_asked_past_its_limits(tmp_path):

@@ -41,6 +41,11 @@ pub struct Protection {
     pub length: Policy,
     /// How many times longer.
     pub length_factor: f64,
+    /// What becomes of an answer that is far from what the method expects of it
+    /// ([`Session::out_of_line`](sgq::Session::out_of_line)), where the method can tell.
+    pub unexpected: Policy,
+    /// How far, in root mean squares of the lengths of all others' answers.
+    pub unexpected_factor: f64,
 }
 
 impl Default for Protection {
@@ -54,6 +59,10 @@ impl Default for Protection {
             length: Policy::Refuse,
             // Counts far from their optimum differ by thousands; what differs by a million is a slip of units, or worse.
             length_factor: 1e6,
+            // One that is taken and wrong may ruin a run: what contradicts it later is taken for noise.
+            unexpected: Policy::Refuse,
+            // Of 124,000 honest answers 2 are beyond this, and 32 where no L_i are known: docs/ledger.md has the table.
+            unexpected_factor: 10.0,
         }
     }
 }
@@ -72,6 +81,12 @@ impl Protection {
         }
         if !(self.smoothness_slack >= 0.0 && self.length_factor > 1.0) {
             return wrong("the slack must not be negative, and the factor of lengths be more than 1");
+        }
+        if self.unexpected_factor.is_nan() || self.unexpected_factor <= 1.0 {
+            let found = self.unexpected_factor;
+            return wrong(&format!(
+                "the factor of unexpected answers is {found}, and must be more than 1: 10 is the default"
+            ));
         }
         Ok(())
     }
@@ -120,6 +135,17 @@ impl Protection {
             format!(
                 "its gradient has the length {length:.3e}, with the weight that it states, and the longest of all others has \
                  {longest_of_others:.3e}"
+            )
+        })
+    }
+
+    /// Why an answer is too far from what the method expects of it.
+    pub(crate) fn is_unexpected(&self, times: f64) -> Option<String> {
+        (times > self.unexpected_factor).then(|| {
+            format!(
+                "its gradient is {times:.3e} times as far from what the model expects of it as the answers of all others are long, \
+                 and the limit is {}: check its units and its sign",
+                self.unexpected_factor
             )
         })
     }

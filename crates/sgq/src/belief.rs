@@ -107,6 +107,13 @@ pub trait Belief: Part {
         None
     }
 
+    /// How far an answer that has not been taken in is from what is expected of it, in units of what the answers of all others are
+    /// like: honest ones are rarely beyond 10. None where the belief cannot tell. It only looks.
+    fn out_of_line(&self, reply: &Reply<'_>) -> Option<f64> {
+        let _ = reply;
+        None
+    }
+
     /// Whether it will have a surrogate gradient.
     fn has_surrogate(&self) -> bool {
         false

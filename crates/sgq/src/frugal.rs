@@ -162,6 +162,10 @@ pub(crate) struct Constants {
     /// and by so many more over the number of users asked, while somebody was not: a few answers may be small by chance.
     pub units_by_chance: f64,
 
+    // § 16: answers out of line.
+    /// Nothing is said of an answer before so many others were asked.
+    pub others_to_compare: usize,
+
     // § 14: what remains.
     /// The standard deviation of the logarithm of the truth over the estimate: before anything is seen of it, and at least.
     pub first_doubt: f64,
@@ -256,6 +260,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     shortest_way: 0.1,
     units_apart: 3.0,
     units_by_chance: 15.0,
+    others_to_compare: 3,
     first_doubt: 1.5,
     least_doubt: 0.7,
     interval_sd: 1.645,

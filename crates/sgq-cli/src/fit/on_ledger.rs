@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, error::Error, path::Path, sync::atomic::AtomicB
 use indicatif::ProgressBar;
 use serde_json::Value;
 use sgq::{Detail, Method, Oracle as _, Session, Settings, Ticket, answer::packed, problem::Regression};
-use sgq_ledger::{Kind, Ledger, LedgerError, Plan, Question, Reader, Reply, User};
+use sgq_ledger::{Kind, Ledger, LedgerError, Plan, Policy, Protection, Question, Reader, Reply, User};
 use thiserror::Error;
 
 use super::asking::{Looks, Run, ask_users};
@@ -47,7 +47,10 @@ impl<'a> Users<'a> {
             user.smoothness = smoothness.as_ref().and_then(|each| each.get(index)).copied();
             user
         };
-        let plan = Plan::new(method, settings, names.iter().enumerate().map(user).collect());
+        // Nobody lies here.
+        let mut protection = Protection::default();
+        protection.unexpected = Policy::Ignore;
+        let plan = Plan::new(method, settings, names.iter().enumerate().map(user).collect()).protected(protection);
         if !path.exists() {
             return Ok(Self::Recorded(Box::new(Ledger::create(path, &plan)?)));
         }

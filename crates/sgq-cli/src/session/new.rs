@@ -108,6 +108,12 @@ struct ProtectionOptions {
     /// How many times longer
     #[arg(long, value_name = "FACTOR", value_parser = parse_factor, default_value_t = Protection::default().length_factor)]
     too_long_factor: f64,
+    /// An answer that is far from what the method's model expects of it, beside the answers of all others: ignore, flag or refuse
+    #[arg(long, value_name = "POLICY", default_value = "refuse", value_parser = parse_policy)]
+    unexpected: Policy,
+    /// How many times as far as the others' answers are long
+    #[arg(long, value_name = "FACTOR", value_parser = parse_factor, default_value_t = Protection::default().unexpected_factor)]
+    unexpected_factor: f64,
 }
 
 impl ProtectionOptions {
@@ -116,6 +122,7 @@ impl ProtectionOptions {
         (protection.answers_each, protection.epsilon, protection.delta) = (self.answers_each, self.epsilon, self.delta);
         (protection.smoothness, protection.smoothness_slack) = (self.unsmooth, self.unsmooth_slack);
         (protection.length, protection.length_factor) = (self.too_long, self.too_long_factor);
+        (protection.unexpected, protection.unexpected_factor) = (self.unexpected, self.unexpected_factor);
         protection
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use sgq::{Fate, PaidAnswer, TellError};
 
 use super::Ledger;
-use crate::{Event, Kind, LedgerError, Policy, Rejected, Reply, plan::with_names, record, seal::Details, wire::kept};
+use crate::{
+    Event, Kind, LedgerError, Policy, Protection, Rejected, Reply, plan::with_names, record, seal::Details, wire::kept,
+};
 
 const CAME_AGAIN: &str = "the same answer came again";
 
@@ -201,7 +203,7 @@ impl Ledger {
         }
     }
 
-    /// Whether an answer is out of line, and what is done with such.
+    /// Whether an answer is out of line by any rule, and what is done with such: it is refused where one of them says so.
     fn is_odd(
         &self,
         user: usize,
@@ -209,26 +211,45 @@ impl Ledger {
         reply: &Reply,
         pull: f64,
     ) -> Result<Option<(Policy, String)>, LedgerError> {
-        let protection = &self.header.protection;
-        let others = self.longest.iter().enumerate().filter(|(other, _)| *other != user).map(|(_, length)| *length);
-        let longest = others.fold(0.0, f64::max);
-        if protection.length != Policy::Ignore
-            && let Some(why) = protection.is_too_long(pull, longest)
-        {
-            return Ok(Some((protection.length, why)));
+        let Protection { length, smoothness, unexpected, .. } = self.header.protection;
+        let mut found = Vec::new();
+        if length != Policy::Ignore {
+            found.extend(self.is_too_long(user, pull).map(|why| (length, why)));
         }
-        let Some(smoothness) = self.users()[user].smoothness.filter(|_| protection.smoothness != Policy::Ignore) else {
+        if smoothness != Policy::Ignore {
+            found.extend(self.breaks_smoothness(user, point, reply)?.map(|why| (smoothness, why)));
+        }
+        if unexpected != Policy::Ignore {
+            found.extend(self.is_unexpected(user, point, reply).map(|why| (unexpected, why)));
+        }
+        let refused = found.iter().position(|(policy, _)| *policy == Policy::Refuse);
+        Ok((!found.is_empty()).then(|| found.swap_remove(refused.unwrap_or(0))))
+    }
+
+    fn is_too_long(&self, user: usize, pull: f64) -> Option<String> {
+        let others = self.longest.iter().enumerate().filter(|(other, _)| *other != user).map(|(_, length)| *length);
+        self.header.protection.is_too_long(pull, others.fold(0.0, f64::max))
+    }
+
+    fn breaks_smoothness(&self, user: usize, point: &[f64], reply: &Reply) -> Result<Option<String>, LedgerError> {
+        let Some(smoothness) = self.users()[user].smoothness else {
             return Ok(None);
         };
         // Its last answer, and the last one that was in line: after an odd one, an honest one is in line with that before it.
         let mut odd = None;
         for (earlier_point, earlier) in record::last_answers(&self.connection, user)? {
-            match protection.breaks_smoothness(smoothness, (&earlier_point, &earlier), (point, reply)) {
-                Some(why) => odd = odd.or(Some((protection.smoothness, why))),
+            let earlier = (&*earlier_point, &earlier);
+            match self.header.protection.breaks_smoothness(smoothness, earlier, (point, reply)) {
+                Some(why) => odd = odd.or(Some(why)),
                 None => return Ok(None),
             }
         }
         Ok(odd)
+    }
+
+    fn is_unexpected(&self, user: usize, point: &[f64], reply: &Reply) -> Option<String> {
+        let times = self.session.out_of_line(user, point, reply.answer())?;
+        self.header.protection.is_unexpected(times)
     }
 
     fn take(&mut self, ticket: u64, reply: &Reply, looked: Looked) -> Result<Told, LedgerError> {

@@ -11,6 +11,7 @@ mod killing;
 mod kills;
 mod life;
 mod protection;
+mod unexpected;
 #[cfg(unix)]
 mod users;
 mod versions;

@@ -67,7 +67,9 @@ fn what_breaks_smoothness_is_refused_or_flagged() {
     let folder = quick_folder();
     for policy in [Policy::Refuse, Policy::Flag, Policy::Ignore] {
         let path = file(&folder, &format!("{policy:?}"));
-        let mut ledger = Ledger::create(&path, &protected(1, |it| it.smoothness = policy)).unwrap();
+        let mut ledger =
+            Ledger::create(&path, &protected(1, |it| (it.smoothness, it.unexpected) = (policy, Policy::Ignore)))
+                .unwrap();
         let question = asked_again(&mut ledger);
         let (most, last) = allowed(&path, &question);
         // Along the first coordinate, just within and just without.
@@ -108,7 +110,7 @@ fn what_breaks_smoothness_is_refused_or_flagged() {
 fn one_odd_answer_is_one() {
     let folder = quick_folder();
     let path = file(&folder, "study.sgq");
-    let mut ledger = Ledger::create(&path, &protected(1, |_| {})).unwrap();
+    let mut ledger = Ledger::create(&path, &protected(1, |it| it.unexpected = Policy::Flag)).unwrap();
     let odd = asked_again(&mut ledger);
     assert!(matches!(ledger.tell(odd.ticket, &off(&odd, 100.0)).unwrap(), Told::Flagged(_)));
     let mut answers = 0;
@@ -284,12 +286,14 @@ fn exact_delta(mu: f64, epsilon: f64) -> f64 {
 #[test]
 fn limits_are_checked() {
     let folder = quick_folder();
-    let changes: [fn(&mut Protection); 5] = [
+    let changes: [fn(&mut Protection); 7] = [
         |it| it.answers_each = Some(0),
         |it| it.epsilon = Some(f64::NAN),
         |it| it.delta = 1.0,
         |it| it.length_factor = 0.5,
         |it| it.smoothness_slack = f64::NAN,
+        |it| it.unexpected_factor = f64::NAN,
+        |it| it.unexpected_factor = 1.0,
     ];
     for change in changes {
         let path = file(&folder, "study.sgq");

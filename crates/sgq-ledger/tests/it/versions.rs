@@ -84,6 +84,10 @@ fn every_layout_opens() {
         assert_eq!((ledger.queries(), ledger.pending().len()), (answers, out));
         assert_eq!(ledger.users()[3].cost, Some(4.0));
         assert_eq!(ledger.protection().answers_each, Some(50));
+        // What it did not know of is as it is by default.
+        let default = Protection::default();
+        let Protection { unexpected, unexpected_factor, .. } = *ledger.protection();
+        assert_eq!((unexpected, unexpected_factor), (default.unexpected, default.unexpected_factor));
         run(&mut ledger);
         assert_eq!(ledger.queries(), 50);
         ledger.close().unwrap();

@@ -19,6 +19,7 @@ mod remaining;
 mod scale;
 mod secants;
 mod typical;
+mod unexpected;
 mod units;
 
 use std::collections::VecDeque;
@@ -289,6 +290,10 @@ impl Belief for Model {
         (self.all_asked() && is_exact).then(|| self.carried_bound(point, smoothness))
     }
 
+    fn out_of_line(&self, reply: &Reply<'_>) -> Option<f64> {
+        self.unexpected(reply)
+    }
+
     fn remaining(&self) -> Option<Remaining> {
         self.remaining
     }
@@ -324,19 +329,16 @@ impl Model {
             }
         }
         self.answers_come_late |= self.moves.back().is_some_and(|(to, _)| to != point);
-        let anchor = self.move_to(point);
-        let after_move = !anchor.is_empty();
-        self.uphill = after_move && kernel::dot_with_difference(gradient, anchor, point) > 0.0;
-        self.after_move = after_move;
+        self.uphill = self.is_uphill_at(point, gradient);
+        self.after_move = !self.move_to(point).is_empty();
         if let (None, Some(before)) = (reply.variance, self.answers.get(user))
-            && let Some(noise) =
-                self.noise.see(before, point, gradient, self.steepest() * self.sizes[user] * self.sizes[user])
+            && let Some(noise) = self.noise.see(before, point, gradient, self.steepest_of(user))
         {
             self.reckon_with(noise);
         }
         let noise = self.noise.of(reply.variance, point.len());
         self.noise.last = noise;
-        let length = (kernel::norm(gradient) - FRUGAL.clear_sd * noise.sqrt()).max(0.0) / self.sizes[user];
+        let length = surely(kernel::norm(gradient), noise) / self.sizes[user];
         self.verdict = match self.proven_steps {
             true => self.outliers.believe(),
             false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
@@ -495,6 +497,12 @@ impl Model {
         }
     }
 
+    /// Whether a gradient at a point points back to what the move there set out from.
+    fn is_uphill_at(&self, point: &[f64], gradient: &[f64]) -> bool {
+        let anchor = self.move_to(point);
+        !anchor.is_empty() && kernel::dot_with_difference(gradient, anchor, point) > 0.0
+    }
+
     /// Where the first answer was taken.
     pub(crate) fn start(&self) -> &[f64] {
         &self.start
@@ -583,9 +591,14 @@ impl Model {
         if self.told_smoothness || self.answers.get(user).is_some() {
             return;
         }
-        let length = kernel::norm(gradient);
+        let times_the_mean = self.times_the_mean_length(kernel::norm(gradient));
+        self.set_size(user, times_the_mean);
+    }
+
+    /// A new user's length over the mean one, itself included.
+    fn times_the_mean_length(&self, length: f64) -> f64 {
         let lengths = self.answers.iter().map(|(_, answer)| answer.norm).sum::<f64>() + length;
-        self.set_size(user, length * (self.answers.count() + 1) as f64 / lengths);
+        length * (self.answers.count() + 1) as f64 / lengths
     }
 
     /// The same for everybody asked, where their answers are seen in other units.
@@ -602,7 +615,7 @@ impl Model {
     }
 
     fn set_size(&mut self, user: usize, times_the_mean: f64) {
-        let size = times_the_mean.sqrt().clamp(1.0 / FRUGAL.largest_size, FRUGAL.largest_size);
+        let size = learned_size(times_the_mean);
         if size.is_finite() {
             let old = std::mem::replace(&mut self.sizes[user], size);
             self.all_sizes += size - old;
@@ -667,6 +680,11 @@ impl Model {
     fn steepest(&self) -> f64 {
         self.scale.mean * self.users() as f64 / self.square_sizes
     }
+
+    /// The most that a user bends.
+    fn steepest_of(&self, user: usize) -> f64 {
+        self.steepest() * self.sizes[user] * self.sizes[user]
+    }
 }
 
 /// One user's answer, and the one it replaces.
@@ -713,4 +731,14 @@ fn sizes(users: usize, smoothness: Option<&Smoothness>) -> Vec<f64> {
     let mean = roots.iter().sum::<f64>() / users as f64;
     roots.iter_mut().for_each(|root| *root = if mean > 0.0 { (*root / mean).max(FRUGAL.smallest_size) } else { 1.0 });
     roots
+}
+
+/// The size of a user whose answers are so many times longer than the mean one.
+fn learned_size(times_the_mean: f64) -> f64 {
+    times_the_mean.sqrt().clamp(1.0 / FRUGAL.largest_size, FRUGAL.largest_size)
+}
+
+/// A length without what noise of that variance may add to it.
+fn surely(length: f64, noise: f64) -> f64 {
+    (length - FRUGAL.clear_sd * noise.sqrt()).max(0.0)
 }

@@ -77,6 +77,39 @@ impl Session<'_> {
         Ok(fate)
     }
 
+    /// How far an answer of a user at a point is from what the method expects of it, over how long the answers of all others are:
+    /// docs/frugal.md § 16. Honest answers are rarely beyond 10. None where the method cannot tell: without a model of the users,
+    /// before three others have answered, and for an answer that the method would set aside by itself. It only looks.
+    ///
+    /// ```
+    /// # use sgq::{Session, Settings, method};
+    /// let mut session = Session::new(method::frugal(), Settings::new(vec![5.0], 6).smoothness(vec![2.0; 6]).budget(9))?;
+    /// for _ in 0..5 {
+    ///     let query = session.ask()?.unwrap();
+    ///     let honest = 2.0 * (query.point[0] - query.user as f64);
+    ///     assert!(session.out_of_line(query.user, &query.point, &[honest]).is_none_or(|times| times < 2.0));
+    ///     session.tell(query.ticket, &[honest])?;
+    /// }
+    /// let query = session.ask()?.unwrap();
+    /// assert!(session.out_of_line(query.user, &query.point, &[1e3]).unwrap() > 100.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn out_of_line<'a>(&self, user: usize, point: &[f64], answer: impl Into<Answer<'a>>) -> Option<f64> {
+        let (answer, purpose, dim) = (answer.into(), Purpose::Step, self.state.point.len());
+        if user >= self.state.users() || point.len() != dim || self.check(user, point, purpose, &answer).is_err() {
+            return None;
+        }
+        let mut buffer = OwnedAnswer::default();
+        let Answer { gradient, loss, hessian, variance, .. } = self.state.weights.weigh(user, answer, &mut buffer);
+        let whole = hessian.filter(|_| self.wants() == Detail::Hessian).map(|packed| {
+            let mut whole = vec![0.0; dim * dim];
+            unpack(packed, dim, &mut whole);
+            whole
+        });
+        let hessian = whole.as_deref();
+        self.parts.belief().out_of_line(&Reply { user, point, gradient, purpose, loss, hessian, variance })
+    }
+
     /// Says that a question will not be answered, as far as one knows. Nothing is billed, and its user is asked again after a
     /// while: after the next answer or failure of anybody, and the longer the more often it fails. Where nobody answers any
     /// more, the run stops.

@@ -5,7 +5,7 @@ mod naive;
 mod remaining;
 
 use sgq::{
-    Problem, Random, Session, Settings,
+    Problem, Query, Random, Session, Settings,
     belief::Model,
     method,
     problem::{Loss, Quadratic, Regression, Rows},
@@ -92,6 +92,39 @@ struct Step {
     asked_at_least: usize,
     /// How what remains differs.
     remaining: Option<String>,
+    /// How what is said of this answer and of wrong ones in its place differs.
+    out_of_line: Option<String>,
+}
+
+/// An honest answer, and wrong ones in its place.
+const TIMES: [f64; 4] = [1.0, -1.0, -30.0, 1e4];
+
+/// What a session says of them.
+fn lines(session: &Session<'_>, query: &Query, gradient: &[f64]) -> [Option<f64>; 4] {
+    TIMES.map(|factor| session.out_of_line(query.user, &query.point, &times(factor, gradient)))
+}
+
+fn times(factor: f64, gradient: &[f64]) -> Vec<f64> {
+    gradient.iter().map(|value| factor * value).collect()
+}
+
+/// How that differs from what a naive version says.
+fn differing_lines(
+    case: &Case,
+    found: [Option<f64>; 4],
+    gradient: &[f64],
+    naive: impl Fn(&[f64]) -> Option<f64>,
+) -> Option<String> {
+    // The secant of a probe is of a way of 10⁻⁴, and has fewer digits.
+    let within = if case.known { 1e-12 } else { 1e-10 };
+    found.into_iter().zip(TIMES).find_map(|(found, factor)| {
+        let expected = naive(&times(factor, gradient));
+        let differs = match (found, expected) {
+            (Some(found), Some(expected)) => (found - expected).abs() > within * (1.0 + expected),
+            (found, expected) => found.is_some() != expected.is_some(),
+        };
+        differs.then(|| format!("{factor} times the answer: {found:?} and not {expected:?}"))
+    })
 }
 
 /// Before everybody was asked.
@@ -165,11 +198,13 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
         check_choice(&naive, &query.point, query.user, &costs, &mut first_pass, &place);
         let asked_at_least = (0..users).map(|user| naive.times_asked(user)).min().unwrap();
         case.problem.gradient(query.user, &query.point, &mut gradient);
+        let line = |answer: &[f64]| naive.out_of_line(query.user, &query.point, answer);
+        let out_of_line = differing_lines(case, lines(&session, &query, &gradient), &gradient, line);
         session.tell(query.ticket, &gradient).unwrap();
         let next = naive.answer(query.user, &query.point, &gradient);
         let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
         let remaining = Expected::differs(naive.remaining(), session.remaining());
-        steps.push(Step { apart, moved, asked_at_least, remaining });
+        steps.push(Step { apart, moved, asked_at_least, remaining, out_of_line });
     }
     steps
 }
@@ -178,8 +213,9 @@ fn run(case: &Case, passes: usize) -> Vec<Step> {
 fn agree(case: &Case, steps: &[Step], compared: impl Fn(usize) -> bool) {
     let longest = steps.iter().map(|step| step.moved).fold(0.0, f64::max);
     for (number, step) in steps.iter().enumerate().filter(|(number, _)| compared(*number)) {
-        let Step { apart, moved, remaining, .. } = step;
+        let Step { apart, moved, remaining, out_of_line, .. } = step;
         let place = format!("{}, query {number}: {apart:e} apart after {moved:e}", case.name);
+        assert!(out_of_line.is_none(), "{place}: {out_of_line:?}");
         assert!(*apart <= 1e-11 * longest, "{place}");
         assert!(*apart <= 1e-8 * moved || *moved < 1e-6 * longest, "{place}");
         // What remains depends on earlier points too.
@@ -290,6 +326,7 @@ fn each_point_in_the_span(dim: usize) {
         for number in 0..28 {
             let query = session.ask().unwrap().unwrap();
             case.problem.gradient(query.user, &query.point, &mut gradient);
+            let found = lines(&session, &query, &gradient);
             session.tell(query.ticket, &gradient).unwrap();
             if session.belief::<Model>().unwrap().set_aside_last().is_some() {
                 // Its direction is not in the span, in which the naive version could tell.
@@ -305,11 +342,13 @@ fn each_point_in_the_span(dim: usize) {
                 let score = scores[query.user].expect("a user of the less recently asked half");
                 assert!(score >= most * (1.0 - 1e-9), "{}, query {number}: {score} and not {most}", case.name);
             }
+            let line = |answer: &[f64]| naive.out_of_line(query.user, &way, &span.coordinates(answer));
+            let out_of_line = differing_lines(&case, found, &gradient, line);
             let next = naive.answer(query.user, &way, &span.coordinates(&gradient));
             let next = span.point(&case.start, &next);
             let (apart, moved) = (distance(session.point(), &next), distance(&query.point, session.point()));
             let remaining = Expected::differs(naive.remaining(), session.remaining());
-            steps.push(Step { apart, moved, asked_at_least: 0, remaining });
+            steps.push(Step { apart, moved, asked_at_least: 0, remaining, out_of_line });
         }
         compared += steps.len();
         // Where all users have the same curvature, eigenvalues come to be equal, and rounding picks the vectors.

@@ -16,6 +16,7 @@ mod members;
 mod naive;
 mod noise;
 mod open;
+mod out_of_line;
 mod paper;
 mod practical;
 mod problems;

@@ -84,6 +84,8 @@ fn run(problem: &dyn Problem, start: &[f64], case: Case, level: f64, queries: us
             told = packed(&hessian, dim);
             answer = answer.hessian(&told);
         }
+        // Honest answers are in line, noise or not.
+        assert!(session.out_of_line(query.user, &query.point, answer).is_none_or(|times| times < 10.0), "{case:?}");
         session.tell(query.ticket, answer).unwrap();
         gaps.push(problem.gap(session.point()).unwrap() / first);
         let model = session.belief::<Model>().unwrap();

@@ -48,6 +48,8 @@ fn a_new_session_names_what_is_wrong() {
         (usual(&["--answers", "hesian"]), "expected gradient, loss or hessian"),
         (usual(&["--certified-gap", "0.1"]), "a certified gap cannot stop this run"),
         (usual(&["--too-long", "clip"]), "expected ignore, flag or refuse"),
+        (usual(&["--unexpected", "drop"]), "expected ignore, flag or refuse"),
+        (usual(&["--unexpected-factor", "1"]), "expected a number above 1"),
         (usual(&["--delta", "2"]), "delta must lie between 0 and 1"),
         (usual(&["--epsilon", "0"]), "expected a positive number"),
         (usual(&["--answers-each", "0"]), "expected a whole number from 1"),

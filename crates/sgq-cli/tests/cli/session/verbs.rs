@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{answer, count, events, is_sound, json, lines, new, place, point, words};
-use crate::{sgq, succeeds, text};
+use crate::{refuses, sgq, succeeds, text};
 
 /// Answers what is out by `tell`, once.
 fn answer_all(place: &Path, name: &str) -> bool {
@@ -237,4 +237,30 @@ fn a_changed_answer_is_found_and_the_rest_is_saved() {
     assert!(told.contains("saved.sgq: 9 answers saved"), "{told}");
     let status = json(place, &["session", "status", "saved.sgq", "--json"]);
     assert_eq!(status["queries"], 9);
+}
+
+/// An answer far from what the model expects of it stays out until somebody has looked at it.
+#[test]
+fn an_unexpected_answer_waits_for_a_person() {
+    let place = place();
+    let place = place.path();
+    fs::write(place.join("five.csv"), "user,smoothness\na,2\nb,2\nc,2\nd,2\ne,2\n").unwrap();
+    let new = ["session", "new", "study.sgq", "--users", "five.csv", "--dim", "2", "--open", "5"];
+    succeeds(place, &[&new[..], &["--unexpected", "refuse", "--unexpected-factor", "20"]].concat());
+    let questions = lines(place, &["session", "ask", "study.sgq", "--json"]);
+    assert_eq!(questions.len(), 5);
+    let tickets: Vec<String> = questions.iter().map(|question| question["ticket"].to_string()).collect();
+    fs::write(place.join("answer.json"), r#"{"gradient": [1.0, -2.0]}"#).unwrap();
+    for ticket in &tickets[..4] {
+        succeeds(place, &["session", "tell", "study.sgq", ticket, "answer.json"]);
+    }
+    fs::write(place.join("answer.json"), r#"{"gradient": [-500.0, 3.0]}"#).unwrap();
+    let last = ["session", "tell", "study.sgq", &tickets[4], "answer.json"];
+    let told = refuses(place, &last);
+    for part in ["times as far from what the model expects", "the limit is 20", "its question is still open"] {
+        assert!(told.contains(part), "{told}");
+    }
+    let told = succeeds(place, &[&last[..], &["--accept"]].concat());
+    assert!(told.contains("times as far"), "{told}");
+    assert!(is_sound(place, "study.sgq"));
 }

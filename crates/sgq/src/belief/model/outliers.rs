@@ -31,24 +31,31 @@ impl Outliers {
         self.last.map(|(user, _)| user)
     }
 
-    /// Judges an answer of this length, where the longest held has that one: Eq. (34) and (35).
+    /// Judges an answer of this length, where the longest held has that one.
     pub fn judge(&mut self, user: usize, length: f64, uphill: bool, longest: impl FnOnce() -> f64) -> Verdict {
-        let before = self.last.take();
-        if before.is_some_and(|(who, before)| who == user && length > FRUGAL.as_long * before) {
+        let verdict = self.look(user, length, uphill, longest);
+        self.last = None;
+        if let Verdict::SetAside { .. } = verdict {
+            match self.times.iter_mut().find(|(who, _)| *who == user) {
+                Some((_, times)) => *times += 1,
+                None => self.times.push((user, 1)),
+            }
+            self.last = Some((user, length));
+        }
+        verdict
+    }
+
+    /// How that would be: Eq. (34) and (35).
+    pub fn look(&self, user: usize, length: f64, uphill: bool, longest: impl FnOnce() -> f64) -> Verdict {
+        if self.last.is_some_and(|(who, before)| who == user && length > FRUGAL.as_long * before) {
             return Verdict::BelievedAfterAll;
         }
         // Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
         let times_longer = if uphill { length / longest() } else { 0.0 };
-        let place = self.times.iter().position(|(who, _)| *who == user);
-        let times = place.map_or(0, |place| self.times[place].1);
+        let times = self.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
         if times >= FRUGAL.set_aside_times || times_longer.is_nan() || times_longer <= FRUGAL.set_aside_length {
             return Verdict::Believed;
         }
-        match place {
-            Some(place) => self.times[place].1 += 1,
-            None => self.times.push((user, 1)),
-        }
-        self.last = Some((user, length));
         let keep = FRUGAL.fairly_long.ln() / times_longer.ln();
         Verdict::SetAside { keep: keep.clamp(FRUGAL.least_way_kept, FRUGAL.most_way_kept) }
     }

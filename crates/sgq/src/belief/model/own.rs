@@ -370,6 +370,18 @@ impl Own {
         Some(self.error(mean, quadratic, point) + mean.noise * noise * noise / (noise + 1.0))
     }
 
+    /// How much a user's gradient changes over a way, by what it told of its own curvature, or else by that of the others for its size;
+    /// none before there is a mean, and for those who were not asked.
+    pub fn change(&self, user: usize, size: f64, way: &[f64]) -> Option<Vec<f64>> {
+        let (mean, quadratic) = (self.mean.as_ref()?, self.held.get(user)?.as_deref()?);
+        Some(quadratic.curvature(&mean.others, size).times_vector(way))
+    }
+
+    /// The same of a user of size 1 who told nothing.
+    pub fn change_of_others(&self, way: &[f64]) -> Option<Vec<f64>> {
+        Some(self.mean.as_ref()?.others.times_vector(way))
+    }
+
     /// Whether answers showed noise that they do not state.
     pub fn has_found_noise(&self) -> bool {
         self.noise.shown > 0.0

@@ -208,6 +208,19 @@ fn run(case: &Case, passes: usize, met: &mut Met) -> Result<(), String> {
         if tells {
             answer = answer.hessian(&packed);
         }
+        if reference.has_started() && case.variance.is_none() {
+            let wrong: Vec<f64> = gradient.iter().map(|value| -20.0 * value).collect();
+            for told in [&gradient, &wrong] {
+                let found = session.out_of_line(user, &point, &told[..]);
+                let expected = reference.out_of_line(user, &point, told);
+                let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-12 * (1.0 + expected);
+                if found.is_some() != expected.is_some()
+                    || !found.zip(expected).is_none_or(|(found, expected)| close(found, expected))
+                {
+                    return Err(format!("{place}: out of line by {found:?} and not {expected:?}"));
+                }
+            }
+        }
         session.tell(ticket, answer).unwrap();
         told.is_asked[user] = true;
         told.answers += 1;

@@ -6,6 +6,7 @@ mod curvature;
 mod learning;
 mod remaining;
 mod scores;
+mod unexpected;
 
 use faer::{Col, Mat, Scale};
 

@@ -56,6 +56,8 @@ struct Stale {
 
 pub struct Reference {
     sizes: Vec<f64>,
+    /// Whether `L_i` are told.
+    known: bool,
     start: Vector,
     /// `S`.
     noise: Matrix,
@@ -90,6 +92,7 @@ impl Reference {
         let mean = roots.iter().sum::<f64>() / users as f64;
         Self {
             sizes: roots.iter().map(|root| (root / mean).max(0.001)).collect(),
+            known: smoothness.is_some(),
             start: start.to_vec(),
             noise: zeros(start.len()),
             users: vec![None; users],
@@ -128,6 +131,38 @@ impl Reference {
         for (k, variance) in variance.iter().enumerate() {
             self.noise[k][k] = *variance;
         }
+    }
+
+    /// Eq. (71), of an answer that is not taken in.
+    pub fn out_of_line(&self, user: usize, x: &[f64], g: &[f64]) -> Option<f64> {
+        let mean = self.mean.as_ref()?;
+        let others: Vec<(usize, &Quadratic)> = self.asked().into_iter().filter(|(other, _)| *other != user).collect();
+        if others.len() < 3 {
+            return None;
+        }
+        let (count, length) = (others.len() as f64, |g: &[f64]| dot(g, g).sqrt());
+        let size = match self.known || self.users[user].is_some() {
+            true => self.sizes[user],
+            false => {
+                let lengths = others.iter().map(|(_, told)| length(&told.g)).sum::<f64>() + length(g);
+                (length(g) * (count + 1.0) / lengths).sqrt().clamp(0.25, 4.0)
+            }
+        };
+        let g = scaled(1.0 / size, g);
+        let (mut of_others, mut typical2) = (vec![0.0; x.len()], 0.0);
+        for (other, told) in &others {
+            let gradient = scaled(1.0 / self.sizes[*other], &told.g);
+            let carried = plus(&gradient, 1.0, &times(&mean.share, &minus(x, &told.x)));
+            of_others = plus(&of_others, 1.0 / count, &carried);
+            typical2 += dot(&gradient, &gradient) / count;
+        }
+        let mut off = length(&minus(&g, &of_others));
+        if let Some(last) = &self.users[user] {
+            let own = last.own.clone().unwrap_or_else(|| matrix_scaled(size, &mean.share));
+            let carried = plus(&last.g, 1.0, &times(&own, &minus(x, &last.x)));
+            off = off.min(length(&minus(&g, &scaled(1.0 / size, &carried))));
+        }
+        Some(off / typical2.sqrt())
     }
 
     fn asked(&self) -> Vec<(usize, &Quadratic)> {
