@@ -156,7 +156,7 @@ def test_answers_out_of_line_are_refused_or_flagged(tmp_path):
     with pytest.warns(RuntimeWarning, match="taken and is odd"):
         session.tell(last, [1e9], accepted=True)
     assert session.queries == 6
-    session, last = opened("flagged.sgq", length="flag", length_factor=100.0)
+    session, last = opened("flagged.sgq", length="flag", length_factor=100.0, unexpected="ignore")
     with pytest.warns(RuntimeWarning, match="taken and is odd"):
         session.tell(last, [1e9])
     assert session.accounts()[last.user]["flagged"] == 1 and session.queries == 6
