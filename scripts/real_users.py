@@ -49,7 +49,7 @@ def hostile(question, chance):
             lambda: line[: 1 + chance.randrange(len(line) - 2)],
             lambda: line[: len(line) // 2] + junk.replace("\n", "") + line[len(line) // 2 + 1 :] + "]",
             lambda: "[" * chance.randrange(1, 3000),
-            lambda: '{"ticket": %d, "gradient": [NaN, Infinity]}' % ticket,
+            lambda: '{"ticket": %d, "gradient": [NaN, Infinity]}' % other,
             lambda: '{"gradient": [1e999]}',
             lambda: "null",
             lambda: json.dumps([ticket, gradient]),

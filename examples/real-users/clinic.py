@@ -30,7 +30,7 @@ def answer(question):
         loss += error * error / (2 * len(data))
         for place, x in enumerate(features):
             gradient[place] += error * x / len(data)
-    return {"ticket": question["ticket"], "gradient": gradient, "loss": loss}
+    return {"ticket": question["ticket"], "user": question["user"], "gradient": gradient, "loss": loss}
 
 
 for line in sys.stdin:

@@ -9,6 +9,6 @@ while read -r question; do
         BEGIN { split(point, b, ",") }
         NR > 1 { error = b[1] + b[2] * $1 + b[3] * $2 - $3; g[1] += error; g[2] += error * $1; g[3] += error * $2 }
         END { printf "%.17g,%.17g,%.17g", g[1] / (NR - 1), g[2] / (NR - 1), g[3] / (NR - 1) }' "$here/$user.csv") &&
-        printf '{"ticket":%s,"gradient":[%s]}\n' "$ticket" "$gradient" ||
+        printf '{"ticket":%s,"user":"%s","gradient":[%s]}\n' "$ticket" "$user" "$gradient" ||
         printf '{"ticket":%s,"error":"no rows of %s"}\n' "$ticket" "$user"
 done

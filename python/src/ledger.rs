@@ -113,8 +113,9 @@ impl Ledger {
     fn tell_held(mut slf: PyRefMut<'_, Self>, py: Python<'_>, ticket: TicketLike<'_>) -> PyResult<()> {
         let session = slf.as_super();
         let ticket = session.ticket(&ticket)?;
+        let name = session.name_of(ticket);
         let odd = session.inner.tell_held(py, ticket)?;
-        odd.map_or(Ok(()), |why| warn_of(py, &why))
+        odd.map_or(Ok(()), |why| warn_of(py, &why, name.as_deref()))
     }
 
     /// The tickets of the questions whose answers are kept until `tell_held`.

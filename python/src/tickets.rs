@@ -80,8 +80,9 @@ impl Session {
         let ticket = self.ticket(ticket)?;
         let said = said.map_err(|error| self.refused(py, error, ticket))?;
         let gradient = said.gradient()?;
+        let name = self.name_of(ticket);
         let odd = self.inner.tell(py, ticket, said.with(&gradient), privacy, taking)?;
-        odd.map_or(Ok(()), |why| warn_of(py, &why))
+        odd.map_or(Ok(()), |why| warn_of(py, &why, name.as_deref()))
     }
 
     /// Notes on the file that what came is no answer, and for whom.
@@ -99,6 +100,12 @@ impl Session {
             py.detach(|| ledger.refuse(Some(ticket.0), user, &why, "an object of Python")).map_err(errors::ledger)
         });
         recorded.err().unwrap_or(error)
+    }
+
+    /// The name of the user whose answer to a question is waited for.
+    pub fn name_of(&mut self, ticket: Ticket) -> Option<String> {
+        let asked = self.inner.pending().into_iter().find(|query| query.ticket == ticket)?;
+        self.names.get(asked.user).cloned()
     }
 
     /// The same error, with the user whose answer it is about.
@@ -140,8 +147,9 @@ impl Session {
 }
 
 /// Says that an answer was taken, and is odd.
-pub fn warn_of(py: Python<'_>, why: &str) -> PyResult<()> {
-    let message = CString::new(format!("an answer was taken and is odd: {why}")).unwrap_or_default();
+pub fn warn_of(py: Python<'_>, why: &str, name: Option<&str>) -> PyResult<()> {
+    let of = name.map(|name| format!(" of {name}")).unwrap_or_default();
+    let message = CString::new(format!("an answer{of} was taken and is odd: {why}")).unwrap_or_default();
     PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &message, 2)
 }
 

@@ -26,6 +26,8 @@ pub enum LedgerError {
         .path.display()
     )]
     ReadOnly { path: PathBuf },
+    #[error("{} cannot be made: {why}", .path.display())]
+    CannotMake { path: PathBuf, why: &'static str },
     #[error("{} was written by a later version of sgq (layout {version}): install that one", .path.display())]
     Newer { path: PathBuf, version: i32 },
     #[error(
@@ -109,7 +111,7 @@ pub enum Rejected {
     Answer(String),
     #[error("{0}")]
     Earlier(String),
-    #[error("{0}; accept it by hand if it is right")]
+    #[error("{0}; accept it by hand if it is right (sgq session tell --accept)")]
     OutOfLine(String),
 }
 
@@ -120,6 +122,18 @@ impl LedgerError {
             Self::Storage { error } => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
             Self::File { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
             _ => false,
+        }
+    }
+
+    /// The same where a ledger was to be made.
+    pub(crate) fn of_new(self, path: &Path) -> Self {
+        match self {
+            Self::ReadOnly { .. } => Self::CannotMake { path: path.into(), why: "its folder is read-only" },
+            _ if self.is_full_disk() => Self::CannotMake { path: path.into(), why: "the disk is full: make room" },
+            Self::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
+                Self::CannotMake { path: path.into(), why: "its folder is not there: make it first" }
+            }
+            error => error,
         }
     }
 

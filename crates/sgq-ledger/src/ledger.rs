@@ -17,10 +17,9 @@ pub use self::{asking::Question, telling::Told};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
     lock::Lock,
-    plan::with_names,
     read,
     record::{self, Facts, Header},
-    restore::{PROGRAM, Restored, Spent, Tickets, restore},
+    restore::{PROGRAM, Restored, Spent, Tickets, restore, stop_words},
     schema,
     seal::Details,
 };
@@ -76,9 +75,12 @@ impl Ledger {
         Session::new(plan.method.clone(), settings.clone())?;
         let facts = Facts::of(plan, &settings)?;
         schema::check_new(path)?;
-        let lock = Lock::take(path)?;
-        schema::create(path, settings.start.len(), |connection| facts.write(connection))?;
-        Self::begin(path, lock)
+        // There is no ledger yet for errors to speak of.
+        let made = Lock::take(path).and_then(|lock| {
+            schema::create(path, settings.start.len(), |connection| facts.write(connection))?;
+            Ok(lock)
+        });
+        Self::begin(path, made.map_err(|error| error.of_new(path))?)
     }
 
     /// Goes on with the session of a file, exactly where it was.
@@ -87,6 +89,9 @@ impl Ledger {
         // Somebody who mistypes a name gets no lock file for it.
         if !path.exists() {
             return Err(LedgerError::file(path, std::io::ErrorKind::NotFound.into()));
+        }
+        if !schema::is_sqlite(path).map_err(|error| LedgerError::file(path, error))? {
+            return Err(LedgerError::NotALedger { path: path.into() });
         }
         Self::begin(path, Lock::take(path)?)
     }
@@ -219,7 +224,7 @@ impl Ledger {
 
     /// Why the run ended, in words.
     pub fn stop_message(&self) -> Option<String> {
-        self.session.stop_message().map(|words| with_names(&words, self.users()))
+        stop_words(&self.session, self.before, self.users())
     }
 
     /// Why the session was made anew from its answers when it was opened, if it was: this version of the program would have asked

@@ -96,6 +96,11 @@ pub trait Watcher {
         let _ = ledger;
     }
 
+    /// Somebody has interrupted, and so many questions are waited for, for at most so long.
+    fn waits_for(&mut self, questions: usize, at_most: std::time::Duration) {
+        let _ = (questions, at_most);
+    }
+
     /// Whether nobody else is to be asked: what is out is still waited for, for some seconds.
     fn is_interrupted(&self) -> bool {
         false

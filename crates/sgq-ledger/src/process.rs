@@ -120,14 +120,14 @@ pub enum Ended {
 #[allow(missing_docs)] // the message says what each field is
 #[non_exhaustive]
 pub enum ProcessError {
-    #[error("cannot start {program:?}: {error}; give a program that can be found from here")]
-    Start { program: String, error: io::Error },
-    #[error("{program:?} has ended {times} times and never answered{how}; put it right, and run again")]
-    NeverAnswers { program: String, times: u64, how: String },
     #[error(
-        "{program:?} has given no answer that can be taken: {why}; put it right, and run again: its questions are still open"
+        "cannot start {program:?}: {error}; give a program that can be found from here, and that may be run (chmod +x)"
     )]
-    NeverRight { program: String, why: String },
+    Start { program: String, error: io::Error },
+    #[error(
+        "{program:?} has given no answer that can be taken ({why}); put it right, and run again: what is out is still open"
+    )]
+    NeverAnswers { program: String, why: String },
     #[error("{what} must be {bounds}")]
     Option { what: &'static str, bounds: &'static str },
     #[error(transparent)]

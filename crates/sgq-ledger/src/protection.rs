@@ -143,8 +143,9 @@ impl Protection {
     pub(crate) fn is_unexpected(&self, times: f64) -> Option<String> {
         (times > self.unexpected_factor).then(|| {
             format!(
-                "its gradient is {times:.3e} times as far from what the model expects of it as the answers of all others are long, \
+                "its gradient is {} times as far from what the model expects of it as the answers of all others are long, \
                  and the limit is {}: check its units and its sign",
+                if times < 1e4 { format!("{times:.0}") } else { format!("{times:.1e}") },
                 self.unexpected_factor
             )
         })

@@ -9,9 +9,8 @@ use sgq::{Query, Session, Why};
 use crate::{
     Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
     lock::{Mark, mark_beside},
-    plan::with_names,
     record::{self, Header, hex},
-    restore::{Restored, restore},
+    restore::{Restored, restore, stop_words},
     schema, verify,
 };
 
@@ -152,7 +151,7 @@ impl Reader {
             pending: session.pending().len(),
             remaining: session.remaining().map(part),
             certified: session.certified(),
-            stopped: session.stop_message().map(|words| with_names(&words, self.users())),
+            stopped: stop_words(&session, before, self.users()),
             converged: session.stop_reason().is_some_and(sgq::StopReason::is_converged),
             events: seq,
             last_event,

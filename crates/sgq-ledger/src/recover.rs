@@ -60,13 +60,14 @@ pub fn recover(damaged: &Path, new: &Path) -> Result<Recovered, LedgerError> {
     let created = format!("{}, from what was intact of one of {}", event::time(event::now()), facts.created);
     let renewed = Facts { created, ..facts }.sealed();
     let mut saved = Recovered::default();
-    let _lock = Lock::take(new)?;
-    schema::create(new, header.settings.start.len(), |connection| {
+    let _lock = Lock::take(new).map_err(|error| error.of_new(new))?;
+    let made = schema::create(new, header.settings.start.len(), |connection| {
         renewed.write(connection)?;
         saved = write(connection, &found, &header, &renewed, mark.map(|mark| mark.events))?;
         // It is a ledger that opens, or none.
         restore(connection, &Header::of(renewed.clone())?).map(drop)
-    })?;
+    });
+    made.map_err(|error| error.of_new(new))?;
     Ok(saved)
 }
 
@@ -107,6 +108,8 @@ fn write(
     let mut at = 0;
     let numbers = found.numbers(&intact);
     let last = numbers.last().copied().max(written).unwrap_or(0);
+    // Events that are in the new ledger, or whose place is elsewhere.
+    let mut accounted = 0;
     for old in numbers {
         let own = intact.get(&old);
         at = own.map_or(at, |event| event.at);
@@ -117,6 +120,8 @@ fn write(
             open.insert(ticket);
         } else if told.contains(&old) {
             // It has its place where it was told, if it was not refused there.
+            accounted += 1;
+            continue;
         } else if let Some((ticket, user, reply)) = own.map_or(Some(old), answer_of).and_then(|at| found.answer(at)) {
             // Without the point where it was asked for, an answer says nothing.
             if found.asked(ticket).is_none() {
@@ -133,7 +138,7 @@ fn write(
             put(event, Details::Answer(reply))?;
             open.remove(&ticket);
             saved.answers += 1;
-        } else if let Some(event) = own {
+        } else if let Some(event) = own.filter(|event| answer_of(event).is_none()) {
             if event.kind == Kind::Failed
                 && let Some(ticket) = event.ticket
             {
@@ -144,10 +149,14 @@ fn write(
                 }
             }
             put(Event { about: None, ..event.clone() }, Details::Nothing)?;
+        } else {
+            // The answer of an event that had come before its turn is lost, and the event says nothing without.
+            continue;
         }
         saved.events += 1;
+        accounted += 1;
     }
-    saved.lost = (last as u64).saturating_sub(saved.events);
+    saved.lost = (last as u64).saturating_sub(accounted);
     saved.lost_answers = found.lost_answers();
     for ticket in open {
         let user = found.asked(ticket).map(|asked| asked.user);

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension as _};
-use sgq::{PaidAnswer, Session, Settings, Sight, Ticket, session::Failure};
+use sgq::{PaidAnswer, Session, Settings, Sight, StopReason, Ticket, session::Failure};
 
 use crate::{
-    Event, Extension, Kind, LedgerError,
+    Event, Extension, Kind, LedgerError, User,
     plan::with_names,
     record::{self, Body, Header, Recorded},
 };
@@ -49,6 +49,17 @@ impl Spent {
         self.cost += event.cost.unwrap_or(0.0);
         self.numbers += event.numbers.unwrap_or(0);
     }
+}
+
+/// Why a session stopped, in words: with what was paid before it was made anew, and with the names of users.
+pub(crate) fn stop_words(session: &Session<'_>, before: Spent, users: &[User]) -> Option<String> {
+    let words = session.stop_message()?;
+    Some(match session.stop_reason() {
+        Some(StopReason::Budget { queries }) if before.queries > 0 => {
+            StopReason::Budget { queries: queries + before.queries }.to_string()
+        }
+        _ => with_names(&words, users),
+    })
 }
 
 /// A session as it was after the last event.

@@ -12,7 +12,11 @@
 //!
 //! Vectors are blobs of f64, little endian. Times are milliseconds since 1970, UTC.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::Path,
+};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -126,6 +130,17 @@ fn make(path: &Path, dim: usize, fill: impl FnOnce(&Connection) -> Result<(), Le
     Ok(())
 }
 
+/// Whether a file begins as SQLite's do: whoever names another one by mistake finds nothing beside it.
+pub(crate) fn is_sqlite(path: &Path) -> io::Result<bool> {
+    const BEGINNING: &[u8; 16] = b"SQLite format 3\0";
+    let mut beginning = [0; BEGINNING.len()];
+    match fs::File::open(path)?.read_exact(&mut beginning) {
+        Ok(()) => Ok(beginning == *BEGINNING),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Opens a file to write to it.
 pub(crate) fn open(path: &Path) -> Result<Connection, LedgerError> {
     fs::OpenOptions::new().read(true).write(true).open(path).map_err(|error| match error.kind() {
@@ -176,7 +191,11 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
 
 fn connect_as(path: &Path, how: &str, flags: OpenFlags) -> Result<Connection, LedgerError> {
     // Without this, SQLite says only that it cannot open the file.
-    fs::File::open(path).map_err(|error| LedgerError::file(path, error))?;
+    let about =
+        fs::File::open(path).and_then(|file| file.metadata()).map_err(|error| LedgerError::file(path, error))?;
+    if about.is_dir() {
+        return Err(LedgerError::file(path, io::ErrorKind::IsADirectory.into()));
+    }
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match how {
         "" => Connection::open_with_flags(path, flags)?,

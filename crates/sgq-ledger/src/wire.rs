@@ -69,13 +69,24 @@ pub struct Nonsense {
 }
 
 impl Message {
+    /// What can be told of a text that is not JSON. Programs write `NaN` and `Infinity`, which JSON has not: such a text is whole all the same.
+    fn not_json(text: &str, error: &serde_json::Error) -> Nonsense {
+        const NO_NUMBERS: [&str; 3] = ["NaN", "-Infinity", "Infinity"];
+        let replaced = NO_NUMBERS.iter().fold(text.to_owned(), |text, it| text.replace(it, "null"));
+        match serde_json::from_str::<Value>(&replaced) {
+            Ok(whole) => Nonsense {
+                ticket: whole.get("ticket").and_then(Value::as_u64),
+                user: whole.get("user").and_then(Value::as_str).map(str::to_owned),
+                why: "it holds NaN or Infinity, which is no number: send {\"error\": …} in its place".to_owned(),
+                not_json: false,
+            },
+            Err(_) => Nonsense { why: format!("it is not JSON: {error}"), not_json: true, ..Nonsense::default() },
+        }
+    }
+
     /// Reads a line, or a file.
     pub fn from_json(text: &str) -> Result<Self, Nonsense> {
-        let value: Value = serde_json::from_str(text).map_err(|error| Nonsense {
-            why: format!("it is not JSON: {error}"),
-            not_json: true,
-            ..Nonsense::default()
-        })?;
+        let value: Value = serde_json::from_str(text).map_err(|error| Self::not_json(text, &error))?;
         let mut nonsense = Nonsense::default();
         if let Some(ticket) = value.get("ticket") {
             nonsense.ticket = ticket.as_u64();
@@ -163,6 +174,8 @@ mod tests {
     fn nonsense_says_what_it_can() {
         for (text, words, ticket) in [
             ("{\"ticket\": 3, \"gradient\":", "not JSON", None),
+            ("{\"gradient\": [NaN, 1, -Infinity], \"ticket\" : 3}", "NaN or Infinity", Some(3)),
+            ("{\"ticket\": -3, \"gradient\": [NaN]}", "NaN or Infinity", None),
             ("{\"ticket\": -3, \"gradient\": [1]}", "\"ticket\" is -3", None),
             ("{\"ticket\": 3, \"user\": 5, \"gradient\": [1]}", "\"user\" is 5", Some(3)),
             ("{\"ticket\": 3, \"gradeint\": [1]}", "gradeint", Some(3)),

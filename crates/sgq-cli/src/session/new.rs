@@ -10,7 +10,7 @@ use super::{clinics, open::SessionError, status};
 use crate::{
     Outcome,
     fit::{NewSetting, StepRule, Tolerance, choose_method, parse},
-    terminal,
+    terminal::{self, counted},
 };
 
 /// Make a new session: who the users are, where to start, when to stop. Nobody is asked yet.
@@ -165,10 +165,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         let budget = settings.budget.map(|it| format!(", at most {it} queries")).unwrap_or_default();
         let name = terminal::one_line(&shown);
         terminal::say(&format!(
-            "  {name}: {} users, {} parameters, {}{budget}; nobody has been asked\n\n  sgq session ask {name}\n  sgq session run {name} \
+            "  {name}: {}, {}, {}{budget}; nobody has been asked\n\n  sgq session ask {name}\n  sgq session run {name} \
              --command \"python3 clinic.py\"\n  sgq session exchange {name} FOLDER",
-            users.len(),
-            settings.start.len(),
+            counted(users.len() as u64, "user"),
+            counted(settings.start.len() as u64, "parameter"),
             method.name(),
         ))?;
     }

@@ -107,6 +107,7 @@ pub fn no_ticket(ledger: &Ledger, ticket: u64) -> SessionError {
 pub fn stands(ledger: &Ledger) -> String {
     match ledger.stop_message() {
         Some(why) => why,
+        None if ledger.queries() == 1 => "1 query so far".to_owned(),
         None => format!("{} queries so far", ledger.queries()),
     }
 }

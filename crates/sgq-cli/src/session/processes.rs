@@ -82,6 +82,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     } else if !args.quiet {
         status::print(&args.file)?;
     }
+    if args.quiet
+        && let Some(words) = status::silent(&open::to_read(&args.file)?.status()?.users)
+    {
+        terminal::complain(&format!("warning: {words}"));
+    }
     match ended {
         Ended::Interrupted => {
             terminal::complain(&format!("interrupted, and everything is on the disk; go on with: {}", this_command()));

@@ -13,7 +13,10 @@ use super::{
     interrupts::Interrupts,
     log::{self, Log},
 };
-use crate::{fit::in_parts, terminal};
+use crate::{
+    fit::in_parts,
+    terminal::{self, counted},
+};
 
 /// So many lines of trouble are shown in a second: the ledger has all of them.
 const LINES: u32 = 5;
@@ -114,6 +117,11 @@ impl Watcher for Console {
         if self.shown_at.is_none_or(|at| at.elapsed() >= FASTEST) {
             self.show(ledger);
         }
+    }
+
+    fn waits_for(&mut self, questions: usize, at_most: Duration) {
+        let (questions, seconds) = (counted(questions as u64, "question"), at_most.as_secs());
+        self.line(&format!("waiting up to {seconds} s for the answers to {questions}; Ctrl-C again stops now"));
     }
 
     fn is_interrupted(&self) -> bool {

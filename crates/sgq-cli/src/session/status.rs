@@ -8,10 +8,14 @@ use std::{
 };
 
 use sgq_bench::{output::quoted, readable::short};
+use sgq_data::first_few;
 use sgq_ledger::{Status, UserStatus};
 
 use super::{duration, open};
-use crate::{Outcome, terminal};
+use crate::{
+    Outcome,
+    terminal::{self, counted},
+};
 
 /// A table has at most so many users; --csv has all of them.
 const USERS_SHOWN: usize = 40;
@@ -97,7 +101,23 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     if let Some(why) = &status.made_anew {
         line("note", &format!("this version of sgq would have asked otherwise, and goes on from the answers ({why})"));
     }
+    let sum = |count: fn(&UserStatus) -> u64| status.users.iter().map(count).sum::<u64>();
+    let (refused, flagged) = (sum(|user| user.refused), sum(|user| user.flagged));
+    if refused + flagged > 0 {
+        line("out of line", &format!("{} refused, {flagged} taken and flagged", counted(refused, "answer")));
+    }
+    if let Some(words) = silent(&status.users) {
+        line("note", &words);
+    }
     text + "\n\n" + &table(&status.users)
+}
+
+/// Who was asked and has never answered: the point is without these.
+pub fn silent(users: &[UserStatus]) -> Option<String> {
+    let silent = users.iter().filter(|user| user.account.answers == 0 && user.failures > 0 && !user.left);
+    let names: Vec<String> = silent.map(|user| terminal::one_line(&user.name)).collect();
+    let has = if names.len() == 1 { "has" } else { "have" };
+    (!names.is_empty()).then(|| format!("{} {has} never answered: the point is without", first_few(&names)))
 }
 
 /// How long ago something was, at a time in milliseconds since 1970.

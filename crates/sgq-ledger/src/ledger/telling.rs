@@ -278,7 +278,7 @@ impl Ledger {
             }
             Ok(())
         })?;
-        // From here on nothing can fail: it was looked at before.
+        // It was looked at before: an error from here on means that the record is ahead of the session.
         match self.tickets.of_session(ticket) {
             Some(inner) => self.session.tell(inner, reply.answer()).map_err(|error| self.behind(&error))?,
             None => {

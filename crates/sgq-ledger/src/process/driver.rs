@@ -68,9 +68,8 @@ pub(super) struct Driver<'a> {
     /// Processes to be ended once the rows about them are on the disk.
     to_end: Vec<usize>,
     came: (SyncSender<Came>, Receiver<Came>),
-    answers: u64,
-    crashes: u64,
-    crashed: BTreeMap<usize, String>,
+    /// Whether an answer was taken in this run, or one of an earlier run waits for its turn.
+    works: bool,
     /// Questions whose tries came to nothing before there was any answer, and why; their users; and whether it is the program's fault.
     spent: BTreeMap<u64, String>,
     in_vain: BTreeSet<usize>,
@@ -79,6 +78,7 @@ pub(super) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub fn new(ledger: &'a mut Ledger, options: &'a Options, watcher: &'a mut dyn Watcher) -> Self {
+        let works = ledger.held().next().is_some();
         let longest = options.longest_line.unwrap_or_else(|| longest_answer(ledger.session()));
         Self {
             ledger,
@@ -90,9 +90,7 @@ impl<'a> Driver<'a> {
             notices: Vec::new(),
             to_end: Vec::new(),
             came: mpsc::sync_channel(LINES_WAITING),
-            answers: 0,
-            crashes: 0,
-            crashed: BTreeMap::new(),
+            works,
             spent: BTreeMap::new(),
             in_vain: BTreeSet::new(),
             is_broken: false,
@@ -125,6 +123,10 @@ impl<'a> Driver<'a> {
             self.watcher.moved(self.ledger);
             if interrupted_at.is_none() && self.watcher.is_interrupted() {
                 interrupted_at = Some(Instant::now());
+                let sent = self.out.values().filter(|out| matches!(out.stage, Stage::Sent { .. })).count();
+                if sent > 0 && !self.watcher.is_impatient() {
+                    self.watcher.waits_for(sent, self.options.grace);
+                }
             }
             match interrupted_at {
                 None => self.send_due()?,
@@ -309,36 +311,23 @@ impl<'a> Driver<'a> {
                 return Ok(());
             }
         }
-        self.crashes += 1;
-        self.crashed.insert(place, how.to_owned());
         let (sender, questions) = (self.sender(place), had.len());
         self.together(|driver| {
             driver.ledger.note(sender, &format!("{how}; it had {questions} questions"))?;
-            // Where the program has never worked, its questions stay as they are: it is to be put right.
-            if driver.has_never_worked() {
-                driver.out.values_mut().for_each(|out| out.tries = 0);
-            }
             had.into_iter().try_for_each(|ticket| driver.came_to_nothing(ticket, how))
         })
     }
 
-    /// Whether nothing that was started has ever answered, though it was tried often enough.
-    fn has_never_worked(&self) -> bool {
-        let everywhere = self.crashed.len() >= self.ledger.users().len().min(if self.options.each { 2 } else { 1 });
-        self.answers == 0 && self.crashes > u64::from(self.options.retries) && everywhere
-    }
-
     fn check_that_anybody_answers(&self) -> Result<(), ProcessError> {
-        let program = self.options.command.words("{user}").join(" ");
-        if self.is_broken {
-            let why = self.spent.values().next_back().cloned().unwrap_or_default();
-            return Err(ProcessError::NeverRight { program, why });
-        }
-        if !self.has_never_worked() {
+        if !self.is_broken {
             return Ok(());
         }
-        let how = self.crashed.values().next_back().map(|how| format!(": {how}")).unwrap_or_default();
-        Err(ProcessError::NeverAnswers { program, times: self.crashes, how })
+        let program = self.options.command.words("{user}").join(" ");
+        let why = self.spent.iter().next_back().map(|(ticket, why)| {
+            let name = self.out.get(ticket).map_or("", |out| &out.question.name);
+            format!("{name}, question {ticket}: {why}")
+        });
+        Err(ProcessError::NeverAnswers { program, why: why.unwrap_or_default() })
     }
 
     /// Ends the processes that write too much that is no answer.

@@ -189,3 +189,85 @@ fn nobody_is_asked_again_for_what_waits() {
     clinics::run(&mut ledger);
     assert_eq!(bits(ledger.session().point()), point);
 }
+
+/// One wrong byte of an answer that had waited for its turn costs that answer, and nothing else.
+#[test]
+fn a_damaged_one_is_all_that_is_lost() {
+    let folder = quick_folder();
+    let path = file(&folder, "study.sgq");
+    out_of_turn(&path, false);
+    let reader = Reader::open(&path).unwrap();
+    let mut held = Vec::new();
+    reader
+        .history(|event| {
+            if event.kind == Kind::Held {
+                held.push(reader.answer(&event)?.unwrap().1.gradient);
+            }
+            Ok(())
+        })
+        .unwrap();
+    drop(reader);
+    let whole = fs::read(&path).unwrap();
+    for (number, gradient) in held.iter().enumerate() {
+        let mut bytes = whole.clone();
+        let numbers: Vec<u8> = gradient.iter().flat_map(|it| it.to_le_bytes()).collect();
+        // Also where the same bytes stand in a page that is out of use.
+        let places: Vec<usize> =
+            (0..bytes.len() - numbers.len()).filter(|at| bytes[*at..].starts_with(&numbers)).collect();
+        places.iter().for_each(|at| bytes[at + 2] ^= 0x10);
+        let (copy, saved) = (file(&folder, &format!("copy-{number}")), file(&folder, &format!("saved-{number}")));
+        fs::write(&copy, bytes).unwrap();
+        fs::copy(path.with_extension("sgq-lock"), copy.with_extension("-lock")).ok();
+        let recovered = recover(&copy, &saved).unwrap();
+        assert_eq!((recovered.answers, recovered.lost_answers.len()), (59, 1), "{places:?}");
+        let reader = Reader::open(&saved).unwrap();
+        assert!(reader.verify().unwrap().is_sound());
+        let status = reader.status().unwrap();
+        assert_eq!(status.queries, 59);
+    }
+    assert!(held.len() > 15, "{}", held.len());
+}
+
+/// A run that ended while answers waited for a question that never comes goes on: that question fails, and they are used.
+#[test]
+fn what_waits_shows_that_the_program_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let clinic = file(&folder, "clinic.py");
+    let program = crate::users::CLINIC
+        .replace("    user = int", "    if question['ticket'] == 0:\n        print(json.dumps({'ticket': 0, 'error': 'no'}), flush=True)\n        continue\n    user = int");
+    fs::write(&clinic, program).unwrap();
+    let mut options = Options::new(format!("python3 -S {}", clinic.display()).parse().unwrap());
+    (options.in_order, options.wait) = (true, std::time::Duration::from_millis(10));
+    let path = file(&folder, "study.sgq");
+    let mut ledger = Ledger::create(&path, &plan(method::frugal(), OPEN, 20)).unwrap();
+    let out = ledger.ask_many(OPEN).unwrap();
+    for question in &out[1..] {
+        ledger.hold(question.ticket, &answer(question), None).unwrap();
+    }
+    let ended = run(&mut ledger, &options, &mut ()).unwrap();
+    assert!(matches!(ended, Ended::Stopped(_)), "{ended:?}");
+    assert_eq!((ledger.queries(), ledger.held().count()), (20, 0));
+}
+
+/// Whoever says the same again and again, while its answer waits, is ended like anybody who floods.
+#[test]
+fn an_echo_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let clinic = file(&folder, "clinic.py");
+    let program = crate::users::CLINIC.replace("import json, sys", "import json, sys, time").replace(
+        "    print(",
+        "    time.sleep(0.5 if question['ticket'] == 0 else 0)\n    for _ in range(1 if question['ticket'] == 0 else 5000):\n        print(",
+    );
+    fs::write(&clinic, program).unwrap();
+    let mut options = Options::new(format!("python3 -S {}", clinic.display()).parse().unwrap());
+    (options.in_order, options.each, options.wrong_lines) = (true, true, 50);
+    options.wait = std::time::Duration::from_millis(10);
+    let path = file(&folder, "study.sgq");
+    let mut ledger = Ledger::create(&path, &plan(method::frugal(), OPEN, 4)).unwrap();
+    run(&mut ledger, &options, &mut ()).unwrap();
+    assert_eq!(ledger.queries(), 4);
+    drop(ledger);
+    let noted =
+        events(&path).into_iter().filter(|event| event.3.as_deref() == Some("the same answer came again")).count();
+    assert!(noted > 40 && noted < 4000, "{noted}");
+}

@@ -143,7 +143,7 @@ impl Driver<'_> {
 
     fn hold(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
         match self.ledger.hold(ticket, reply, speaks) {
-            Ok(Told::Known) => Ok(()),
+            Ok(Told::Known) => self.was_wrong(place, None, "it was told before"),
             Ok(_) => {
                 if let Some(out) = self.out.get_mut(&ticket) {
                     out.stage = Stage::Held;
@@ -197,7 +197,7 @@ impl Driver<'_> {
 
     /// The program works, so that questions whose tries are spent have failed.
     fn was_right(&mut self, place: usize) -> Result<(), LedgerError> {
-        self.answers += 1;
+        self.works = true;
         if let Some(slot) = self.slots.get_mut(&place) {
             slot.wrong = 0;
             slot.worker.iter_mut().for_each(|worker| worker.answers += 1);
@@ -289,7 +289,7 @@ impl Driver<'_> {
         if out.tries > self.options.retries {
             let tries = out.tries;
             let words = if tries > 1 { format!("{why} (tried {tries} times)") } else { why.to_owned() };
-            if self.answers > 0 {
+            if self.works {
                 return self.fail(ticket, &words);
             }
             out.stage = Stage::Spent;
