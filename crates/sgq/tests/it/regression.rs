@@ -202,7 +202,8 @@ fn constants_are_those_of_the_definitions() {
             Loss::Squares | Loss::Huber { .. } => 1.0,
             Loss::Logistic => 0.25,
             // e^z is 1 at zero.
-            Loss::Poisson | Loss::Gamma => data.targets[row].max(1.0),
+            Loss::Poisson => data.targets[row].max(1.0),
+            Loss::Gamma => (data.targets[row] * data.targets.len() as f64 / data.targets.iter().sum::<f64>()).max(1.0),
             Loss::NegativeBinomial { theta } => 0.25 * (data.targets[row] + theta),
         };
         let mut mean = [0.0; 3];

@@ -7,7 +7,7 @@ impl Regression {
     /// `L_i`, the smoothness of `f`, and `μ`.
     ///
     pub(super) fn find_constants(&mut self) -> Result<(), ProblemError> {
-        let most: Vec<f64> = self.targets.iter().map(|target| self.loss.expected_curvature(*target)).collect();
+        let most = self.expected_curvatures();
         let mut smoothness = Vec::with_capacity(self.users());
         for user in 0..self.users() {
             smoothness.push(self.block_curvature(user, &most)? + self.user_l2(user));
@@ -27,11 +27,24 @@ impl Regression {
         Ok(())
     }
 
+    /// The second derivative of the loss that each row is expected to have at most. It is a bound but for two losses: Poisson's second
+    /// derivative is the rate, which is taken for the larger of 1, the rate at zero, and the count; gamma's is `y/μ`, which is taken for the
+    /// larger of 1, what it is on average at the optimum, and what it is where all rows have the mean target.
+    fn expected_curvatures(&self) -> Vec<f64> {
+        let mean = self.targets.iter().sum::<f64>() / self.targets.len() as f64;
+        let most = |y: &f64| match self.loss {
+            Loss::NegativeBinomial { theta } => 0.25 * (y + theta),
+            Loss::Poisson => y.max(1.0),
+            Loss::Gamma => (y / mean).max(1.0),
+            loss => loss.largest_curvature().unwrap_or(1.0),
+        };
+        self.targets.iter().map(most).collect()
+    }
+
     /// `L_i ≤ tr ∇²f_i + λ`, from one pass over the rows.
     pub(super) fn bound_smoothness(&mut self) {
-        let row = |row: usize| {
-            self.shares[row] * self.loss.expected_curvature(self.targets[row]) * self.rows.norm_squared(row)
-        };
+        let most = self.expected_curvatures();
+        let row = |row: usize| self.shares[row] * most[row] * self.rows.norm_squared(row);
         let user = |user: usize| (self.blocks[user]..self.blocks[user + 1]).map(row).sum::<f64>() + self.user_l2(user);
         self.smoothness = (0..self.users()).map(user).collect();
     }

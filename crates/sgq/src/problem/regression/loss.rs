@@ -87,16 +87,6 @@ impl Loss {
         !matches!(self, Self::Poisson | Self::Gamma)
     }
 
-    /// The second derivative that a row is expected to have at most. It is a bound but for two losses: Poisson's second derivative is the
-    /// rate, which is taken for the larger of 1, the rate at zero, and the count; gamma's is `y/μ`, which is taken for the larger of 1,
-    /// what it is on average at the optimum, and `y`, what it is at zero.
-    pub fn expected_curvature(self, y: f64) -> f64 {
-        match self {
-            Self::NegativeBinomial { theta } => 0.25 * (y + theta),
-            _ => self.largest_curvature().unwrap_or(y.max(1.0)),
-        }
-    }
-
     /// What is wrong with a target, if anything.
     pub fn objection(self, y: f64) -> Option<&'static str> {
         match self {
