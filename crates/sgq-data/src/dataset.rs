@@ -15,6 +15,9 @@ pub struct Dataset {
     pub targets: Vec<f64>,
     /// How much each row counts within its user's mean: 1 where nothing else was asked for.
     pub weights: Vec<f64>,
+    /// What is added to each row's prediction `z = a·x`, before the link; none where nothing is. Of a number it is already taken off the
+    /// target.
+    pub offsets: Option<Vec<f64>>,
     /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`.
     pub blocks: Vec<usize>,
     /// The users' names, in the order of the blocks.
@@ -27,6 +30,8 @@ pub struct Dataset {
     pub encoding: Option<Encoding>,
     /// How many rows were left out because a value is missing.
     pub dropped_rows: usize,
+    /// In how many rows a value of a column is missing, for the columns that are used and miss any.
+    pub missing_by_column: Vec<(String, usize)>,
     /// How many rows there were, the dropped ones included.
     pub rows_total: usize,
 }
@@ -38,6 +43,10 @@ impl Dataset {
     pub fn regression(&self, loss: Loss, l2: f64) -> Result<Regression, DatasetError> {
         if !self.target.fits(loss) {
             return Err(DatasetError::Loss { target: self.target.in_words(), loss });
+        }
+        // Here is where offsets are to be handed on, once a regression takes them.
+        if self.offsets.is_some() {
+            return Err(DatasetError::Offsets);
         }
         let (rows, targets) = (self.rows.clone(), self.targets.clone());
         Ok(Regression::weighted(rows, targets, &self.weights, &self.blocks, loss, l2)?)
@@ -66,6 +75,7 @@ impl Dataset {
             rows: self.rows.in_order(&order),
             targets: pick(&self.targets),
             weights: pick(&self.weights),
+            offsets: self.offsets.as_deref().map(pick),
             blocks,
             user_names: (1..=sites).map(|site| format!("site {site}")).collect(),
             ..self.clone()
@@ -85,6 +95,10 @@ impl Dataset {
 pub enum DatasetError {
     #[error("the targets were read as {target}, which does not fit the loss {loss:?}: read the data for that loss")]
     Loss { target: &'static str, loss: Loss },
+    #[error(
+        "the data have offsets, which a regression for this kind of target cannot use yet: leave offset() out of the formula"
+    )]
+    Offsets,
     #[error(transparent)]
     Problem(#[from] ProblemError),
 }
@@ -102,18 +116,26 @@ pub enum Target {
         /// The level that is 1.
         positive: String,
     },
-    /// A count, as it is. For Poisson's loss.
+    /// A count, as it is: its logarithm is linear. For Poisson's loss.
     Count,
+    /// A positive number, as it is: its logarithm is linear.
+    Positive,
 }
 
 impl Target {
     /// What a row's prediction `z = a·x` means: a number on the target's own scale, the probability of the positive
-    /// level, or the expected count.
+    /// level, or the expected count or positive number.
     pub fn prediction(&self, z: f64) -> f64 {
+        self.prediction_with(z, 0.0)
+    }
+
+    /// The same where a row has an offset: `z` and the offset together are on the scale of the link, which for a number is the
+    /// target's own.
+    pub fn prediction_with(&self, z: f64, offset: f64) -> f64 {
         match self {
-            Self::Number(scaling) => scaling.mean + scaling.scale * z,
-            Self::Levels { .. } => 1.0 / (1.0 + (-z).exp()),
-            Self::Count => z.exp(),
+            Self::Number(scaling) => scaling.mean + scaling.scale * z + offset,
+            Self::Levels { .. } => 1.0 / (1.0 + (-(z + offset)).exp()),
+            Self::Count | Self::Positive => (z + offset).exp(),
         }
     }
 
@@ -123,6 +145,8 @@ impl Target {
             Self::Number(_) => matches!(loss, Loss::Squares | Loss::Huber { .. }),
             Self::Levels { .. } => loss == Loss::Logistic,
             Self::Count => loss == Loss::Poisson,
+            // No loss is for them yet.
+            Self::Positive => false,
         }
     }
 
@@ -131,6 +155,7 @@ impl Target {
             Self::Number(_) => "numbers",
             Self::Levels { .. } => "two levels",
             Self::Count => "counts",
+            Self::Positive => "positive numbers",
         }
     }
 }
@@ -147,6 +172,11 @@ pub struct Scaling {
 impl Scaling {
     /// Leaves values as they are.
     pub const NONE: Self = Self { mean: 0.0, scale: 1.0 };
+
+    /// Whether it can be undone.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.mean.is_finite() && self.scale.is_finite() && self.scale > 0.0
+    }
 
     /// The scaled value.
     pub fn apply(self, value: f64) -> f64 {
@@ -187,17 +217,20 @@ mod tests {
             rows: Rows::Dense { dim: 1, values: vec![0.0, 1.0, 2.0, 3.0, 4.0] },
             targets: vec![10.0, 11.0, 12.0, 13.0, 14.0],
             weights: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+            offsets: Some(vec![5.0, 6.0, 7.0, 8.0, 9.0]),
             blocks: vec![0, 2, 3, 5],
             user_names: ["a", "b", "c"].map(String::from).to_vec(),
             column_names: vec!["x".into()],
             target: Target::Count,
             encoding: None,
             dropped_rows: 0,
+            missing_by_column: Vec::new(),
             rows_total: 5,
         };
         let two = dense.merged(2).unwrap();
         assert_eq!(two.rows, Rows::Dense { dim: 1, values: vec![0.0, 1.0, 3.0, 4.0, 2.0] });
         assert_eq!((two.targets[2], two.weights[2], two.users()), (13.0, 4.0, 2));
+        assert_eq!(two.offsets.as_deref(), Some(&[5.0, 6.0, 8.0, 9.0, 7.0][..]));
         assert_eq!(two.blocks, [0, 4, 5]);
         let sparse =
             |columns: Vec<u32>, values: Vec<f64>, starts: Vec<usize>| Rows::Sparse { dim: 3, starts, columns, values };
