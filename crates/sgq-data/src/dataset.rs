@@ -1,7 +1,7 @@
 //! Data that are ready for a regression.
 
 use serde::{Deserialize, Serialize};
-use sgq::problem::{Loss, ProblemError, Regression, Rows};
+use sgq::problem::{Loss, ProblemError, Regression, RegressionBuilder, Rows};
 use thiserror::Error;
 
 use crate::Encoding;
@@ -41,15 +41,22 @@ impl Dataset {
     ///
     /// The loss must fit what the targets were read for. The rows are copied.
     pub fn regression(&self, loss: Loss, l2: f64) -> Result<Regression, DatasetError> {
+        Ok(self.builder(loss)?.l2(l2).build()?)
+    }
+
+    /// Begins a regression on these data, with their weights and offsets, where every user counts the same.
+    ///
+    /// The loss must fit what the targets were read for. The rows are copied.
+    pub fn builder(&self, loss: Loss) -> Result<RegressionBuilder, DatasetError> {
         if !self.target.fits(loss) {
             return Err(DatasetError::Loss { target: self.target.in_words(), loss });
         }
-        // Here is where offsets are to be handed on, once a regression takes them.
-        if self.offsets.is_some() {
-            return Err(DatasetError::Offsets);
-        }
-        let (rows, targets) = (self.rows.clone(), self.targets.clone());
-        Ok(Regression::weighted(rows, targets, &self.weights, &self.blocks, loss, l2)?)
+        let builder = Regression::builder(self.rows.clone(), self.targets.clone(), &self.blocks, loss);
+        let builder = builder.weights(self.weights.clone());
+        Ok(match &self.offsets {
+            Some(offsets) => builder.offsets(offsets.clone()),
+            None => builder,
+        })
     }
 
     /// What each user's rows count together: how many there are, where no row has a weight. With these
@@ -95,10 +102,6 @@ impl Dataset {
 pub enum DatasetError {
     #[error("the targets were read as {target}, which does not fit the loss {loss:?}: read the data for that loss")]
     Loss { target: &'static str, loss: Loss },
-    #[error(
-        "the data have offsets, which a regression for this kind of target cannot use yet: leave offset() out of the formula"
-    )]
-    Offsets,
     #[error(transparent)]
     Problem(#[from] ProblemError),
 }
@@ -144,9 +147,8 @@ impl Target {
         match self {
             Self::Number(_) => matches!(loss, Loss::Squares | Loss::Huber { .. }),
             Self::Levels { .. } => loss == Loss::Logistic,
-            Self::Count => loss == Loss::Poisson,
-            // No loss is for them yet.
-            Self::Positive => false,
+            Self::Count => matches!(loss, Loss::Poisson | Loss::NegativeBinomial { .. }),
+            Self::Positive => loss == Loss::Gamma,
         }
     }
 
