@@ -12,6 +12,7 @@ pub mod csv;
 mod dataset;
 mod encoding;
 mod file;
+pub mod glm;
 mod grouping;
 pub mod libsvm;
 mod names;
