@@ -15,6 +15,7 @@ mod encoding;
 mod expression;
 mod file;
 mod formula;
+pub mod glm;
 mod grouping;
 pub mod libsvm;
 mod names;

@@ -1,7 +1,7 @@
 //! From the scaled columns to those of the file.
 
 use super::{Encoding, PredictError};
-use crate::{Scaling, Target};
+use crate::{Scaling, Target, glm::OriginalScale};
 
 impl Encoding {
     fn target_scaling(&self) -> Scaling {
@@ -30,6 +30,12 @@ impl Encoding {
             original[0] = target.mean + target.scale * original[0];
         }
         Ok(original)
+    }
+
+    /// The way from the coefficients of the scaled columns to these, for covariances too.
+    pub fn original_scale(&self) -> OriginalScale {
+        let columns: Vec<Scaling> = self.columns.iter().map(|column| column.scaling).collect();
+        OriginalScale::of_columns(&columns, self.intercept, self.target_scaling())
     }
 
     /// The same as an affine map: `T x + t` are the coefficients on the original scale. First `T`, with `d × d` numbers row by
