@@ -62,6 +62,7 @@ mod normal;
 mod pooled;
 mod scale;
 mod separation;
+mod start;
 mod sums;
 mod table;
 
@@ -81,6 +82,7 @@ pub use normal::{normal_quantile, two_sided_p};
 pub use pooled::{log_likelihood, null_deviance};
 pub use scale::OriginalScale;
 pub use separation::{Separation, SeparationError, Trend, separation};
+pub use start::null_point;
 pub use sums::Sums;
 
 /// Rows with what goes with them, as the regression sees them: encoded.
