@@ -119,7 +119,13 @@ pub fn separation(
     };
     let mut cone = Cone::new(data, counts);
     let mut found = Vec::new();
-    while let Some(direction) = first_of(&cone, scale)? {
+    loop {
+        let direction = match first_of(&cone, scale) {
+            Ok(Some(direction)) => direction,
+            Err(error) if found.is_empty() => return Err(error),
+            // What was found is proven, whatever is left.
+            Ok(None) | Err(_) => return Ok(found),
+        };
         let separated = cone.separated(&direction);
         let of_rows = cone.rows();
         let original = clean(scale, &direction);
@@ -134,17 +140,22 @@ pub fn separation(
         });
         cone.leave_out(&separated);
     }
-    Ok(found)
 }
 
-/// A direction that moves few coefficients: one after the other is held, and stays so where that leaves a direction.
+/// A direction that moves few coefficients: one after the other is held, and stays so where that leaves a direction that
+/// separates as many rows.
 fn first_of(cone: &Cone<'_>, scale: &OriginalScale) -> Result<Option<Vec<f64>>, SeparationError> {
-    let mut best = match cone.recession(&[]) {
+    let mut best = match cone.widest(&[]) {
         Outcome::Direction(direction) => direction,
         Outcome::None => return Ok(None),
         Outcome::Undecided { steps } => return Err(SeparationError::Undecided { steps }),
     };
     let dim = best.len();
+    let rows = cone.separated(&best).len();
+    let simpler = |held: &[&[f64]]| match cone.widest(held) {
+        Outcome::Direction(direction) if cone.separated(&direction).len() >= rows => Some(direction),
+        _ => None,
+    };
     if dim > SIMPLIFIED_COLUMNS {
         return Ok(Some(best));
     }
@@ -159,18 +170,16 @@ fn first_of(cone: &Cone<'_>, scale: &OriginalScale) -> Result<Option<Vec<f64>>, 
             continue;
         }
         held.push(scale.line(column));
-        match cone.recession(&held) {
-            Outcome::Direction(direction) => best = direction,
-            Outcome::None | Outcome::Undecided { .. } => {
+        match simpler(&held) {
+            Some(direction) => best = direction,
+            None => {
                 held.pop();
             }
         }
     }
     if scale.has_intercept() {
         held.push(scale.line(0));
-        if let Outcome::Direction(direction) = cone.recession(&held) {
-            best = direction;
-        }
+        best = simpler(&held).unwrap_or(best);
     }
     Ok(Some(best))
 }

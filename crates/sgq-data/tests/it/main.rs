@@ -5,6 +5,7 @@
 mod card;
 mod csv;
 mod csv_refusals;
+mod glm;
 mod libsvm;
 mod prediction;
 mod users;
