@@ -38,8 +38,34 @@ pub struct Reference {
     pub without_user: Option<Vec<Vec<f64>>>,
 }
 
-pub fn references() -> Vec<Reference> {
+/// Whether some direction separates data with small integers, and how many of their rows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Separable {
+    pub rows: Vec<f64>,
+    pub dim: usize,
+    pub targets: Vec<f64>,
+    pub counts: bool,
+    pub separated: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fixture {
+    glm: Vec<Reference>,
+    separation: Vec<Separable>,
+}
+
+fn fixture() -> Fixture {
     serde_json::from_str(FIXTURE).unwrap()
+}
+
+pub fn references() -> Vec<Reference> {
+    fixture().glm
+}
+
+pub fn separable() -> Vec<Separable> {
+    fixture().separation
 }
 
 impl Reference {

@@ -2,7 +2,7 @@
 
 use sgq_data::glm::{Family, Separation, SeparationError, Trend, separation};
 
-use super::{Case, Numbers};
+use super::{Case, Numbers, reference};
 
 fn found(case: &Case) -> Vec<Separation> {
     separation(&case.observations(), &case.names, &case.scale).unwrap()
@@ -141,6 +141,25 @@ fn every_separated_level_is_named() {
     }
 }
 
+/// A linear program says the same of every data set, and of every row.
+#[test]
+fn it_finds_what_a_linear_program_finds() {
+    let (mut separated, mut complete) = (0, 0);
+    let all = reference::separable();
+    for (index, known) in all.iter().enumerate() {
+        let lines: Vec<Vec<f64>> = known.rows.chunks(known.dim).map(<[f64]>::to_vec).collect();
+        let family = if known.counts { Family::Poisson } else { Family::Binomial };
+        let case = Case::new(family, &lines, known.targets.clone(), vec![0, lines.len()]);
+        let found = found(&case);
+        let rows = found.first().map_or(0, |first| first.rows);
+        assert_eq!(rows, known.separated, "{index}: {found:?}");
+        found.iter().for_each(|one| proof(&case, one));
+        separated += usize::from(rows > 0);
+        complete += usize::from(rows == lines.len());
+    }
+    assert!(separated > 60 && complete > 20 && all.len() - separated > 60, "{separated} {complete}");
+}
+
 /// Where the optimum is finite nothing is told, however far out it is.
 #[test]
 fn there_are_no_false_alarms() {
@@ -198,7 +217,7 @@ fn proof(case: &Case, separation: &Separation) {
     for row in 0..case.targets.len() {
         let z = case.rows.dot(row, &separation.direction);
         let y = case.targets[row];
-        let rounding = 1e-7 * (1.0 + 100.0);
+        let rounding = 1e-9;
         if separation.counts {
             assert!(if y > 0.0 { z.abs() <= rounding } else { z <= rounding });
         } else {
