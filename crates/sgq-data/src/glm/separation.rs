@@ -57,15 +57,14 @@ impl fmt::Display for Separation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = |trend: Trend| if trend == Trend::Up { "+infinity" } else { "-infinity" };
         let columns: Vec<String> =
-            self.columns.iter().map(|(name, trend)| format!("{name} to {}", way(*trend))).collect();
-        let coefficients = if columns.len() == 1 { "coefficient goes" } else { "coefficients go" };
-        let what = if self.counts { "all counts are zero" } else { "the target's level is always the same" };
-        let (rows, of) = (self.rows, self.of_rows);
-        write!(
-            f,
-            "the {coefficients} without bound, {}: in the {rows} of {of} rows that this changes, {what} as predicted",
-            columns.join(", ")
-        )
+            self.columns.iter().map(|(name, trend)| format!("{name} (to {})", way(*trend))).collect();
+        let (subject, verb) = match columns.len() {
+            1 => ("coefficient of", "has no finite estimate: it predicts"),
+            _ => ("coefficients of", "have no finite estimate: together they predict"),
+        };
+        let zero = if self.counts { ", with counts of 0," } else { "" };
+        let (names, rows, of) = (columns.join(", "), self.rows, self.of_rows);
+        write!(f, "the {subject} {names} {verb} {rows} of {of} rows{zero} perfectly")
     }
 }
 
@@ -83,7 +82,7 @@ pub enum SeparationError {
 }
 
 /// Looks for separation in data in one place: none found means that the likelihood has a maximum, at the columns that are
-/// not [collinear](super::collinear). Only binomial data and counts can be separated.
+/// not [collinear](fn@super::collinear). Only binomial data and counts can be separated.
 ///
 /// Newton's method is run on rows that have to be predicted ever better. Where it converges there is no separation; where it does not,
 /// its steps turn to a recession direction, which is cleaned of rounding, checked on every row, and made to move as few

@@ -87,15 +87,17 @@ impl Case {
 
     /// The same data with the columns, and targets where they may be, at mean 0 and standard deviation 1.
     fn standardised(&self) -> Self {
-        let Rows::Dense { dim, values } = &self.rows else { panic!("dense") };
+        let dim = self.rows.dim();
+        let mut values = vec![0.0; dim * self.rows.count()];
+        values.chunks_exact_mut(dim).enumerate().for_each(|(row, line)| self.rows.add_scaled(row, 1.0, line));
         let standard = |values: Vec<f64>| {
             let count = values.len() as f64;
             let mean = values.iter().sum::<f64>() / count;
             let scale = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
             Scaling { mean, scale }
         };
-        let column = |k: usize| values.iter().skip(k).step_by(*dim).copied().collect();
-        let columns: Vec<Scaling> = (1..*dim).map(|k| standard(column(k))).collect();
+        let column = |k: usize| values.iter().skip(k).step_by(dim).copied().collect();
+        let columns: Vec<Scaling> = (1..dim).map(|k| standard(column(k))).collect();
         let target = if self.family.scales_targets() { standard(self.targets.clone()) } else { Scaling::NONE };
         let scaled = values.iter().enumerate().map(|(cell, value)| match cell % dim {
             0 => *value,
@@ -106,7 +108,7 @@ impl Case {
                 Family::Huber { delta } => Family::Huber { delta: delta / target.scale },
                 family => family,
             },
-            rows: Rows::Dense { dim: *dim, values: scaled.collect() },
+            rows: Rows::Dense { dim, values: scaled.collect() },
             targets: self.targets.iter().map(|value| target.apply(*value)).collect(),
             offsets: self.offsets.as_ref().map(|offsets| offsets.iter().map(|value| value / target.scale).collect()),
             scale: OriginalScale::of_columns(&columns, true, target),

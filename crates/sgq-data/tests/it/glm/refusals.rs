@@ -13,7 +13,7 @@ fn case(family: Family) -> Case {
     let lines: Vec<Vec<f64>> = (0..24).map(|_| vec![1.0, numbers.normal()]).collect();
     let target = |row: usize| match family {
         Family::Binomial => {
-            if row % 3 == 0 {
+            if row.is_multiple_of(3) {
                 1.0
             } else {
                 -1.0
@@ -78,6 +78,15 @@ fn closings_of_misfits_are_refused() {
         assert_eq!(of(&data, 0..8, &[0.0; 2]), length(what, 3, 24));
     }
     assert_eq!(of(&Observations { weights: Some(&[0.0; 24]), ..data }, 0..8, &[0.0; 2]), ClosingError::NoRows);
+    for weight in [-1.0, f64::NAN, f64::INFINITY] {
+        let mut weights = [1.0; 24];
+        weights[3] = weight;
+        let refusal = of(&Observations { weights: Some(&weights), ..data }, 0..8, &[0.0; 2]);
+        assert_eq!(
+            refusal.to_string(),
+            format!("the weight of row 3 is {weight}: it must be finite, and not negative")
+        );
+    }
     let counts = Observations { family: Family::Poisson, ..data };
     let refusal = of(&counts, 0..8, &[0.0; 2]);
     assert_eq!(refusal.to_string(), "the target of row 1 is -1: a count is not negative");

@@ -56,7 +56,10 @@ fn a_level_separates_in_part() {
             assert_eq!(columns(&found[0]), [("x3", Trend::Up)]);
             assert!(!found[0].is_complete() && found.len() == 1);
             let text = found[0].to_string();
-            assert!(text.starts_with("the coefficient goes without bound, x3 to +infinity: in the "), "{text}");
+            assert!(
+                text.starts_with("the coefficient of x3 (to +infinity) has no finite estimate: it predicts "),
+                "{text}"
+            );
         });
     }
 }
@@ -107,6 +110,9 @@ fn counts_that_are_all_zero_at_a_level_are_separated() {
     let all = found(&zero);
     assert!(all[0].is_complete() && all[0].counts);
     assert_eq!(columns(&all[0]), [("intercept", Trend::Down)]);
+    let text = "the coefficient of intercept (to -infinity) has no finite estimate: it predicts 20 of 20 rows, with counts \
+                of 0, perfectly";
+    assert_eq!(all[0].to_string(), text);
 }
 
 /// Counts of zero at a numeric threshold are not separated while positive counts vary on both numbers, and a level can be.
