@@ -6,6 +6,7 @@ mod bits;
 mod card;
 mod csv;
 mod csv_refusals;
+mod glm;
 mod libsvm;
 mod prediction;
 mod users;
