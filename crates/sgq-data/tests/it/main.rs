@@ -6,7 +6,11 @@ mod bits;
 mod card;
 mod csv;
 mod csv_refusals;
+mod encoding;
+mod formula;
+mod formula_refusals;
 mod libsvm;
+mod model_matrix;
 mod prediction;
 mod users;
 
