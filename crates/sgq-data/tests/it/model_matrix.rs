@@ -1,6 +1,6 @@
 //! The columns of formulas, against R's `model.matrix`, worked out by hand from its rules.
 
-use sgq::problem::Loss;
+use sgq::{Random, problem::Loss};
 use sgq_data::{
     Dataset,
     csv::{Options, from_reader},
@@ -186,4 +186,85 @@ fn targets_may_be_expressions() {
     };
     let data = from_reader(TEXT.as_bytes(), &logistic).unwrap();
     assert_eq!(data.targets, [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0]);
+}
+
+/// How many columns are independent: by elimination, the largest pivot first.
+fn rank(mut columns: Vec<Vec<f64>>) -> usize {
+    let mut rank = 0;
+    for row in 0..columns.first().map_or(0, Vec::len) {
+        let Some(best) =
+            (rank..columns.len()).max_by(|one, other| columns[*one][row].abs().total_cmp(&columns[*other][row].abs()))
+        else {
+            break;
+        };
+        if columns[best][row].abs() < 1e-9 {
+            continue;
+        }
+        columns.swap(rank, best);
+        let pivot = columns[rank].clone();
+        for column in &mut columns[rank + 1..] {
+            let factor = column[row] / pivot[row];
+            column.iter_mut().zip(&pivot).for_each(|(value, pivot)| *value -= factor * pivot);
+        }
+        rank += 1;
+    }
+    rank
+}
+
+/// Whatever references are left out, the columns reach as far as the indicators of all levels in every term would.
+#[test]
+fn no_reference_is_left_out_that_is_needed() {
+    let mut random = Random::new(6, "references");
+    let names = ["a", "b", "c", "x", "z"];
+    let levels = [3, 2, 2];
+    let rows: Vec<[f64; 5]> = (0..72)
+        .map(|row| {
+            let [a, b, c] = [row % 3, row / 3 % 2, row / 6 % 2].map(|level| level as f64);
+            [a, b, c, random.unit(), random.unit()]
+        })
+        .collect();
+    let mut text = String::from("u,a,b,c,x,z,y\n");
+    for (index, [a, b, c, x, z]) in rows.iter().enumerate() {
+        text += &format!("u,a{a},b{b},c{c},{x},{z},{}\n", index * index % 7);
+    }
+    for _ in 0..400 {
+        let intercept = random.index(2) == 0;
+        let terms: Vec<Vec<usize>> = (0..1 + random.index(4))
+            .map(|_| {
+                let mut order: Vec<usize> = (0..5).collect();
+                random.shuffle(&mut order);
+                order.truncate(1 + random.index(3));
+                order
+            })
+            .collect();
+        let written: Vec<String> =
+            terms.iter().map(|term| term.iter().map(|name| names[*name]).collect::<Vec<_>>().join(":")).collect();
+        let formula = format!("y ~ {} + {}", u8::from(intercept), written.join(" + "));
+        let options = Options { standardise: false, ..Options::with_formula("u", formula.parse().unwrap()) };
+        let data = from_reader(text.as_bytes(), &options).unwrap();
+        let lines = dense(&data.rows);
+        let found: Vec<Vec<f64>> =
+            (0..data.column_names.len()).map(|k| lines.iter().map(|row| row[k]).collect()).collect();
+        let mut all = found.clone();
+        if intercept {
+            all.push(vec![1.0; rows.len()]);
+        }
+        for term in &terms {
+            let mut columns = vec![vec![1.0; rows.len()]];
+            for variable in term {
+                let times = |column: &Vec<f64>, value: &dyn Fn(f64) -> f64| -> Vec<f64> {
+                    column.iter().zip(&rows).map(|(product, row)| product * value(row[*variable])).collect()
+                };
+                columns = match levels.get(*variable) {
+                    None => columns.iter().map(|column| times(column, &|value| value)).collect(),
+                    Some(count) => (0..*count)
+                        .flat_map(|level| columns.iter().map(move |column| (level, column)))
+                        .map(|(level, column)| times(column, &|value| f64::from(u8::from(value == f64::from(level)))))
+                        .collect(),
+                };
+            }
+            all.extend(columns);
+        }
+        assert_eq!(rank(found), rank(all), "{formula}: {:?}", data.column_names);
+    }
 }
