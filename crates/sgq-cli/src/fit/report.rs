@@ -224,13 +224,18 @@ impl<'a> Report<'a> {
         let mut line = |name: &str, value: &str| {
             let _ = writeln!(text, "  {name:<19}{value}");
         };
+        line("rows", &self.rows_in_words());
         if let Some(inference) = &self.statistics.inference {
             for row in inference.fit_statistics().lines().filter(|row| !row.starts_with("rows ")) {
-                let (name, value) = row.split_at(row.len().min(19));
-                line(name.trim_end(), value);
+                match row.strip_prefix("Note: ") {
+                    Some(note) => line("note", note),
+                    None => {
+                        let (name, value) = row.split_at(row.len().min(19));
+                        line(name.trim_end(), value);
+                    }
+                }
             }
         }
-        line("rows", &self.rows_in_words());
         for levels in self.references() {
             line("reference level", &levels);
         }
