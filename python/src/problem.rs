@@ -246,7 +246,7 @@ fn by_rows(user_weights: &str) -> PyResult<bool> {
 }
 
 /// Numbers of rows or columns: numpy has them with a sign.
-fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
+pub fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
     let wrong =
         |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
     numbers.readonly().as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
@@ -339,7 +339,7 @@ fn unreadable(error: InFile<CsvError>) -> PyErr {
     }
 }
 
-fn loss_by_name(name: &str, delta: f64) -> PyResult<Loss> {
+pub fn loss_by_name(name: &str, delta: f64) -> PyResult<Loss> {
     Ok(match name {
         "squares" => Loss::Squares,
         "logistic" => Loss::Logistic,
