@@ -223,7 +223,9 @@ fn the_same_bits_however_a_run_is_divided() {
         let mut whole = LinearSaga::on(&model, &[0.0; DIM + 1], None, SEED).unwrap();
         whole.run(2_999);
         let mut parts = LinearSaga::on(&model, &[0.0; DIM + 1], None, SEED).unwrap();
-        [1, 0, 700, 1_299, 999].map(|steps| parts.run(steps));
+        for steps in [1, 0, 700, 1_299, 999] {
+            parts.run(steps);
+        }
         assert_eq!(whole.point(), parts.point());
         let mut other = LinearSaga::on(&model, &[0.0; DIM + 1], None, SEED + 1).unwrap();
         other.run(2_999);
