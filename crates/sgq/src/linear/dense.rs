@@ -6,7 +6,7 @@ use super::{RowState, Stepping};
 
 const LANES: usize = 16;
 /// Numbers in a line of the cache, on most processors.
-const LINE: usize = 8;
+pub(super) const LINE: usize = 8;
 /// What is left of a row after the lanes goes in pieces of this many.
 const FEW: usize = 4;
 
