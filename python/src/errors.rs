@@ -76,6 +76,7 @@ pub fn ledger(error: LedgerError) -> PyErr {
         // A missing file is a FileNotFoundError, and so on.
         LedgerError::File { error, .. } => io::Error::new(error.kind(), words).into(),
         error if error.is_full_disk() => PyOSError::new_err((NO_SPACE, words)),
+        LedgerError::CannotMake { kind, .. } => io::Error::new(kind, words).into(),
         LedgerError::Storage { .. } => PyOSError::new_err(words),
         LedgerError::InUse { holder, .. } if holder.process == std::process::id() => {
             python::LedgerInUse::new_err(format!("{words}. It is this program itself: close() the session that has it"))

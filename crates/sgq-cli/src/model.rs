@@ -7,11 +7,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sgq::problem::Loss;
-use sgq_data::{Encoding, Feature, Scaling, Target, first_few};
+use sgq_data::{Encoding, first_few};
 use thiserror::Error;
 
 /// The number of the format; it changes when older versions could misread it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything that a prediction needs, and what it is about.
 #[derive(Debug, Serialize, Deserialize)]
@@ -72,26 +72,14 @@ impl Model {
         self.coefficients.iter().map(|coefficient| coefficient.standardised).collect()
     }
 
-    /// What does not fit together, in a file that could be read.
+    /// What does not fit together, in a file that could be read. The encoding has looked at itself already.
     fn objection(&self) -> Option<String> {
         let expected = self.encoding.column_names();
         let names = self.coefficients.iter().map(|coefficient| &coefficient.name);
         if !names.eq(&expected) {
             return Some(format!("its coefficients are not those of its columns, {}", first_few(&expected)));
         }
-        let target = match &self.encoding.target {
-            Target::Number(scaling) => Some(scaling),
-            _ => None,
-        };
-        let features = self.encoding.features.iter().flat_map(|feature| match feature {
-            Feature::Number { scaling, .. } => vec![scaling],
-            Feature::Levels { levels, .. } => levels.iter().map(|level| &level.scaling).collect(),
-        });
-        let stretches = |scaling: &&Scaling| scaling.scale > 0.0;
-        if !features.chain(target).all(|scaling| stretches(&scaling)) {
-            return Some("the scale of a column is not positive".to_owned());
-        }
-        let fits = self.encoding.target.fits(self.loss);
+        let fits = self.encoding.target().fits(self.loss);
         (!fits).then(|| format!("its target does not fit the loss {:?}", self.loss))
     }
 }

@@ -3,14 +3,17 @@
 mod build;
 mod columns;
 mod error;
+mod factor;
+mod roles;
 mod table;
 mod target;
+mod variables;
 
 use std::{io::Read, path::Path};
 
 use sgq::problem::Loss;
 
-use crate::{Dataset, InFile, file::with_file};
+use crate::{Dataset, Formula, InFile, file::with_file};
 
 pub use error::CsvError;
 pub use table::TableError;
@@ -35,10 +38,13 @@ pub(crate) use table::{Records, Table};
 pub struct Options {
     /// The column that says whose row it is.
     pub user: String,
-    /// The column that is to be predicted.
+    /// The column that is to be predicted; empty where a formula says it.
     pub target: String,
-    /// The columns to predict it from.
+    /// What to predict it from.
     pub features: Features,
+    /// Columns that are factors though they have numbers, or numbers among other levels. All others are factors where they
+    /// are text in every row, or where a formula declares them.
+    pub factors: Vec<String>,
     /// A column that says how much each row counts within its user.
     pub weight: Option<String>,
     /// Leaves out rows in which a value is missing; otherwise a missing value is an error.
@@ -50,6 +56,8 @@ pub struct Options {
     pub standardise: bool,
     /// The loss, which says what the target must be.
     pub loss: Loss,
+    /// What the target must be where the loss does not say it.
+    pub target_kind: Option<TargetKind>,
     /// What stands between two values; none to tell it from the header: a comma, a semicolon or a tab.
     pub delimiter: Option<u8>,
 }
@@ -61,17 +69,55 @@ impl Options {
             user: user.into(),
             target: target.into(),
             features: Features::All,
+            factors: Vec::new(),
             weight: None,
             drop_missing: false,
             drop_constant: false,
             standardise: true,
             loss: Loss::Squares,
+            target_kind: None,
             delimiter: None,
         }
     }
+
+    /// What the formula says, standardised; squares; nothing may be missing.
+    ///
+    /// ```
+    /// use sgq_data::csv::{Options, from_reader};
+    ///
+    /// let text = "school,hours,kind,score\nEast,1,a,2\nWest,3,b,4\nEast,2,b,4\nWest,6,a,8\n";
+    /// let options = Options::with_formula("school", "log(score) ~ hours * kind".parse()?);
+    /// let data = from_reader(text.as_bytes(), &options)?;
+    /// assert_eq!(data.column_names, ["intercept", "hours", "kind=b", "hours:kind=b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_formula(user: impl Into<String>, formula: Formula) -> Self {
+        Self { features: Features::Formula(formula), ..Self::new(user, "") }
+    }
+
+    fn target_kind(&self) -> TargetKind {
+        self.target_kind.unwrap_or(match self.loss {
+            Loss::Logistic => TargetKind::Levels,
+            Loss::Poisson => TargetKind::Count,
+            _ => TargetKind::Number,
+        })
+    }
 }
 
-/// The columns to predict from.
+/// What a target must be: each becomes the [`Target`](crate::Target) of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// Any number, which is standardised.
+    Number,
+    /// One of two levels.
+    Levels,
+    /// A number that is not negative, as it is.
+    Count,
+    /// A positive number, as it is.
+    Positive,
+}
+
+/// What to predict from. Without a formula there is an intercept and a main effect for each of some columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Features {
     /// All that are neither user nor target nor weight.
@@ -81,6 +127,8 @@ pub enum Features {
     Only(Vec<String>),
     /// All but these.
     Except(Vec<String>),
+    /// The terms of a formula, which says what is predicted, too.
+    Formula(Formula),
 }
 
 /// Reads a file, plain or gzip.

@@ -1,7 +1,7 @@
 //! Data that are ready for a regression.
 
 use serde::{Deserialize, Serialize};
-use sgq::problem::{Loss, ProblemError, Regression, Rows};
+use sgq::problem::{Loss, ProblemError, Regression, RegressionBuilder, Rows};
 use thiserror::Error;
 
 use crate::Encoding;
@@ -15,6 +15,9 @@ pub struct Dataset {
     pub targets: Vec<f64>,
     /// How much each row counts within its user's mean: 1 where nothing else was asked for.
     pub weights: Vec<f64>,
+    /// What is added to each row's prediction `z = a·x`, before the link; none where nothing is. Of a number it is already taken off the
+    /// target.
+    pub offsets: Option<Vec<f64>>,
     /// User `i` holds the rows from `blocks[i]` to `blocks[i + 1]`.
     pub blocks: Vec<usize>,
     /// The users' names, in the order of the blocks.
@@ -27,6 +30,8 @@ pub struct Dataset {
     pub encoding: Option<Encoding>,
     /// How many rows were left out because a value is missing.
     pub dropped_rows: usize,
+    /// In how many rows a value of a column is missing, for the columns that are used and miss any.
+    pub missing_by_column: Vec<(String, usize)>,
     /// How many rows there were, the dropped ones included.
     pub rows_total: usize,
 }
@@ -36,11 +41,22 @@ impl Dataset {
     ///
     /// The loss must fit what the targets were read for. The rows are copied.
     pub fn regression(&self, loss: Loss, l2: f64) -> Result<Regression, DatasetError> {
+        Ok(self.builder(loss)?.l2(l2).build()?)
+    }
+
+    /// Begins a regression on these data, with their weights and offsets, where every user counts the same.
+    ///
+    /// The loss must fit what the targets were read for. The rows are copied.
+    pub fn builder(&self, loss: Loss) -> Result<RegressionBuilder, DatasetError> {
         if !self.target.fits(loss) {
             return Err(DatasetError::Loss { target: self.target.in_words(), loss });
         }
-        let (rows, targets) = (self.rows.clone(), self.targets.clone());
-        Ok(Regression::weighted(rows, targets, &self.weights, &self.blocks, loss, l2)?)
+        let builder = Regression::builder(self.rows.clone(), self.targets.clone(), &self.blocks, loss);
+        let builder = builder.weights(self.weights.clone());
+        Ok(match &self.offsets {
+            Some(offsets) => builder.offsets(offsets.clone()),
+            None => builder,
+        })
     }
 
     /// What each user's rows count together: how many there are, where no row has a weight. With these
@@ -66,6 +82,7 @@ impl Dataset {
             rows: self.rows.in_order(&order),
             targets: pick(&self.targets),
             weights: pick(&self.weights),
+            offsets: self.offsets.as_deref().map(pick),
             blocks,
             user_names: (1..=sites).map(|site| format!("site {site}")).collect(),
             ..self.clone()
@@ -102,18 +119,26 @@ pub enum Target {
         /// The level that is 1.
         positive: String,
     },
-    /// A count, as it is. For Poisson's loss.
+    /// A count, as it is: its logarithm is linear. For Poisson's loss.
     Count,
+    /// A positive number, as it is: its logarithm is linear.
+    Positive,
 }
 
 impl Target {
     /// What a row's prediction `z = a·x` means: a number on the target's own scale, the probability of the positive
-    /// level, or the expected count.
+    /// level, or the expected count or positive number.
     pub fn prediction(&self, z: f64) -> f64 {
+        self.prediction_with(z, 0.0)
+    }
+
+    /// The same where a row has an offset: `z` and the offset together are on the scale of the link, which for a number is the
+    /// target's own.
+    pub fn prediction_with(&self, z: f64, offset: f64) -> f64 {
         match self {
-            Self::Number(scaling) => scaling.mean + scaling.scale * z,
-            Self::Levels { .. } => 1.0 / (1.0 + (-z).exp()),
-            Self::Count => z.exp(),
+            Self::Number(scaling) => scaling.mean + scaling.scale * z + offset,
+            Self::Levels { .. } => 1.0 / (1.0 + (-(z + offset)).exp()),
+            Self::Count | Self::Positive => (z + offset).exp(),
         }
     }
 
@@ -122,7 +147,8 @@ impl Target {
         match self {
             Self::Number(_) => matches!(loss, Loss::Squares | Loss::Huber { .. }),
             Self::Levels { .. } => loss == Loss::Logistic,
-            Self::Count => loss == Loss::Poisson,
+            Self::Count => matches!(loss, Loss::Poisson | Loss::NegativeBinomial { .. }),
+            Self::Positive => loss == Loss::Gamma,
         }
     }
 
@@ -131,6 +157,7 @@ impl Target {
             Self::Number(_) => "numbers",
             Self::Levels { .. } => "two levels",
             Self::Count => "counts",
+            Self::Positive => "positive numbers",
         }
     }
 }
@@ -147,6 +174,11 @@ pub struct Scaling {
 impl Scaling {
     /// Leaves values as they are.
     pub const NONE: Self = Self { mean: 0.0, scale: 1.0 };
+
+    /// Whether it can be undone.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.mean.is_finite() && self.scale.is_finite() && self.scale > 0.0
+    }
 
     /// The scaled value.
     pub fn apply(self, value: f64) -> f64 {
@@ -187,17 +219,20 @@ mod tests {
             rows: Rows::Dense { dim: 1, values: vec![0.0, 1.0, 2.0, 3.0, 4.0] },
             targets: vec![10.0, 11.0, 12.0, 13.0, 14.0],
             weights: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+            offsets: Some(vec![5.0, 6.0, 7.0, 8.0, 9.0]),
             blocks: vec![0, 2, 3, 5],
             user_names: ["a", "b", "c"].map(String::from).to_vec(),
             column_names: vec!["x".into()],
             target: Target::Count,
             encoding: None,
             dropped_rows: 0,
+            missing_by_column: Vec::new(),
             rows_total: 5,
         };
         let two = dense.merged(2).unwrap();
         assert_eq!(two.rows, Rows::Dense { dim: 1, values: vec![0.0, 1.0, 3.0, 4.0, 2.0] });
         assert_eq!((two.targets[2], two.weights[2], two.users()), (13.0, 4.0, 2));
+        assert_eq!(two.offsets.as_deref(), Some(&[5.0, 6.0, 8.0, 9.0, 7.0][..]));
         assert_eq!(two.blocks, [0, 4, 5]);
         let sparse =
             |columns: Vec<u32>, values: Vec<f64>, starts: Vec<usize>| Rows::Sparse { dim: 3, starts, columns, values };

@@ -1,15 +1,24 @@
 //! How the columns of a file became the columns of a regression, and the way back.
 
+mod check;
+mod encode;
+mod fill;
 mod predict;
+mod row;
+mod scale;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Scaling, Target};
+use crate::{Expression, Formula, Scaling, Target};
 
-pub use predict::PredictError;
+pub use encode::EncodeError;
+pub(crate) use fill::{Cell, Fill, is_indicator, product};
+pub use predict::{PredictError, Prediction};
 
-/// How the columns of a CSV file became those of a regression: enough to read its coefficients on the original scale, and
-/// to predict for new rows.
+/// How the columns of a CSV file became those of a regression: enough to read its coefficients on the original scale, to
+/// predict for new rows, and to encode the rows of another file in the same way.
+///
+/// It can be saved (serde), and one that was damaged meanwhile is refused with what is wrong.
 ///
 /// ```
 /// use sgq::{Problem, problem::Loss};
@@ -23,122 +32,177 @@ pub use predict::PredictError;
 /// // score = 1 + 2 hours.
 /// let coefficients = encoding.on_original_scale(fitted)?;
 /// assert!((coefficients[0] - 1.0).abs() < 1e-12 && (coefficients[1] - 2.0).abs() < 1e-12);
-/// let predictions = encoding.predict("hours\n10\n".as_bytes(), fitted)?;
-/// assert!((predictions[0] - 21.0).abs() < 1e-12);
+/// let predictions = encoding.predict("hours\n10\nNA\n".as_bytes(), fitted)?;
+/// assert!((predictions[0].unwrap() - 21.0).abs() < 1e-12 && predictions[1].is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "check::Unchecked")]
 pub struct Encoding {
-    /// The columns that predictions are made from; an intercept stands before them.
-    pub features: Vec<Feature>,
-    /// What is predicted.
-    pub target: Target,
-    /// What stands between two values, where it was given.
-    pub delimiter: Option<u8>,
+    /// The formula, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) formula: Option<Formula>,
+    pub(crate) response: Expression,
+    pub(crate) target: Target,
+    pub(crate) intercept: bool,
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) columns: Vec<Column>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<Expression>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) weight: Option<String>,
+    pub(crate) delimiter: Option<u8>,
 }
 
-/// A column of the file.
+/// What columns of a regression are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Feature {
-    /// A number: one column of the regression.
-    Number {
-        /// The column's name.
+pub enum Variable {
+    /// A number: a column, or an expression of columns.
+    Number(Expression),
+    /// A column with levels.
+    Factor {
+        /// The column's name in the file.
         column: String,
-        /// How it is scaled.
-        scaling: Scaling,
-    },
-    /// One of several levels: a column of zeros and ones, then scaled, for each level but the first.
-    Levels {
-        /// The column's name.
-        column: String,
-        /// The first level, which has no column: all others are zero there.
-        base: String,
-        /// The other levels, sorted.
-        levels: Vec<Level>,
+        /// Its levels, the reference first. Where all of them are numbers, `1` and `1.0` are the same.
+        levels: Vec<String>,
     },
 }
 
-/// A level with a column of its own.
+/// A column of a regression: a product of numbers and of zeros and ones, then scaled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Level {
-    /// The text in the file.
-    pub name: String,
-    /// How its zeros and ones are scaled.
+pub struct Column {
+    /// What is multiplied.
+    pub parts: Vec<Part>,
+    /// How the product is scaled.
     pub scaling: Scaling,
 }
 
-impl Level {
-    /// The scaled zeros and ones of a row that is at `name`.
-    pub(crate) fn indicators(levels: &[Self], name: &str) -> Vec<f64> {
-        levels.iter().map(|level| level.scaling.apply(f64::from(u8::from(level.name == name)))).collect()
-    }
+/// A variable in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Which one of the variables.
+    pub variable: usize,
+    /// Of a factor the level that is 1, and all others 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<usize>,
 }
 
-impl Feature {
-    /// The name of the column in the file.
-    pub fn column(&self) -> &str {
+impl Variable {
+    /// What a coefficient of it is called: `age`, `log(age)`, `sex=m`.
+    fn label(&self, level: Option<usize>) -> String {
         match self {
-            Self::Number { column, .. } | Self::Levels { column, .. } => column,
+            Self::Number(expression) => expression.label(),
+            Self::Factor { column, levels } => {
+                let level = level.and_then(|level| levels.get(level));
+                format!("{column}={}", level.map_or("", String::as_str))
+            }
         }
     }
 
-    /// How many columns of the regression it has.
-    pub fn width(&self) -> usize {
+    /// The columns of the file that it needs.
+    pub fn needs(&self) -> Vec<String> {
         match self {
-            Self::Number { .. } => 1,
-            Self::Levels { levels, .. } => levels.len(),
-        }
-    }
-
-    fn scalings(&self) -> Vec<Scaling> {
-        match self {
-            Self::Number { scaling, .. } => vec![*scaling],
-            Self::Levels { levels, .. } => levels.iter().map(|level| level.scaling).collect(),
+            Self::Number(expression) => expression.columns(),
+            Self::Factor { column, .. } => vec![column.clone()],
         }
     }
 }
 
 impl Encoding {
-    /// The names of the regression's columns: `intercept`, then each number's own, and `column=level` for the levels.
+    /// The formula it is made from, where there was one.
+    pub fn formula(&self) -> Option<&Formula> {
+        self.formula.as_ref()
+    }
+
+    /// What is predicted: a column, or an expression of columns.
+    pub fn response(&self) -> &Expression {
+        &self.response
+    }
+
+    /// What the targets mean.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether a column of ones stands before the others.
+    pub fn has_intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// What the columns are made of.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// The columns of the regression, but for the intercept.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What is added to each row's prediction, with a coefficient of 1: all offsets together.
+    pub fn offset(&self) -> Option<&Expression> {
+        self.offset.as_ref()
+    }
+
+    /// The column that says how much each row counts within its user.
+    pub fn weight(&self) -> Option<&str> {
+        self.weight.as_deref()
+    }
+
+    /// The names of the regression's columns: `intercept` where there is one, then such as `age`, `log(age)`, `sex=m` and
+    /// `age:sex=m`.
     pub fn column_names(&self) -> Vec<String> {
-        let mut names = vec!["intercept".to_owned()];
-        for feature in &self.features {
-            match feature {
-                Feature::Number { column, .. } => names.push(column.clone()),
-                Feature::Levels { column, levels, .. } => {
-                    names.extend(levels.iter().map(|level| format!("{column}={}", level.name)));
-                }
-            }
-        }
-        names
+        let intercept = self.intercept.then(|| "intercept".to_owned());
+        intercept.into_iter().chain(self.columns.iter().map(|column| self.name_of(&column.parts))).collect()
+    }
+
+    pub(crate) fn name_of(&self, parts: &[Part]) -> String {
+        name_of(&self.variables, parts)
     }
 
     /// How many coefficients there are, the intercept included.
     pub fn dim(&self) -> usize {
-        1 + self.features.iter().map(Feature::width).sum::<usize>()
-    }
-
-    /// The coefficients that give the same predictions from columns that are not scaled, for a target that is not:
-    /// what one would read in a table of results. They come in the same order, the intercept first.
-    pub fn on_original_scale(&self, coefficients: &[f64]) -> Result<Vec<f64>, PredictError> {
-        self.check_length(coefficients)?;
-        let target = match &self.target {
-            Target::Number(scaling) => *scaling,
-            Target::Levels { .. } | Target::Count => Scaling::NONE,
-        };
-        let mut original = vec![coefficients[0]];
-        for (scaling, coefficient) in self.features.iter().flat_map(Feature::scalings).zip(&coefficients[1..]) {
-            let slope = coefficient / scaling.scale;
-            original[0] -= slope * scaling.mean;
-            original.push(target.scale * slope);
-        }
-        original[0] = target.mean + target.scale * original[0];
-        Ok(original)
+        usize::from(self.intercept) + self.columns.len()
     }
 
     fn check_length(&self, coefficients: &[f64]) -> Result<(), PredictError> {
         let (expected, found) = (self.dim(), coefficients.len());
         if expected == found { Ok(()) } else { Err(PredictError::Coefficients { expected, found }) }
     }
+}
+
+/// What a column made of these parts is called.
+pub(crate) fn name_of(variables: &[Variable], parts: &[Part]) -> String {
+    let labels = parts.iter().filter_map(|part| Some(variables.get(part.variable)?.label(part.level)));
+    labels.collect::<Vec<_>>().join(":")
+}
+
+/// Which of a factor's levels a text is.
+#[derive(Debug)]
+pub(crate) struct Levels<'e> {
+    levels: &'e [String],
+    /// Where all of them are numbers.
+    numbers: Option<Vec<f64>>,
+}
+
+impl<'e> Levels<'e> {
+    pub fn new(levels: &'e [String]) -> Self {
+        Self { levels, numbers: levels.iter().map(|level| level_number(level)).collect() }
+    }
+
+    pub fn find(&self, text: &str) -> Option<usize> {
+        let found = self.levels.iter().position(|level| level == text);
+        found.or_else(|| {
+            let number = level_number(text)?;
+            self.numbers.as_ref()?.iter().position(|level| *level == number)
+        })
+    }
+}
+
+/// The number that a level is. Long codes, which no `f64` tells from their neighbours, are text.
+pub(crate) fn level_number(text: &str) -> Option<f64> {
+    const MAX_DIGITS: usize = 15;
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.filter(|_| text.len() <= MAX_DIGITS)
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`csv`]: tables with a header, grouped by a column;
 //! - [`libsvm`]: sparse rows, grouped in one of several ways;
+//! - [`Formula`]: what is predicted from what, written as in R;
 //! - [`Encoding`]: coefficients on the original scale, and predictions for new rows;
 //! - [`Card`]: what kind of problem the data make.
 //!
@@ -11,7 +12,10 @@ mod card;
 pub mod csv;
 mod dataset;
 mod encoding;
+mod expression;
 mod file;
+mod formula;
+pub mod glm;
 mod grouping;
 pub mod libsvm;
 mod names;
@@ -19,6 +23,8 @@ mod names;
 pub use card::{Card, Counts, Spread};
 pub use csv::TableError;
 pub use dataset::{Dataset, DatasetError, Scaling, Target};
-pub use encoding::{Encoding, Feature, Level, PredictError};
+pub use encoding::{Column, EncodeError, Encoding, Part, PredictError, Prediction, Variable};
+pub use expression::Expression;
 pub use file::{InFile, ReadError};
+pub use formula::{Formula, FormulaError, Wrong};
 pub use names::first_few;

@@ -68,12 +68,14 @@ pub fn from_reader(reader: impl Read, options: &Options) -> Result<Dataset, Libs
         rows,
         targets: grouping.arranged(&targets),
         weights: vec![1.0; rows_total],
+        offsets: None,
         blocks: grouping.blocks,
         user_names: grouping.names,
         column_names,
         target,
         encoding: None,
         dropped_rows: 0,
+        missing_by_column: Vec::new(),
         rows_total,
     })
 }

@@ -59,6 +59,11 @@ pub(crate) fn listed(names: &[String]) -> String {
     first_few(&quoted)
 }
 
+/// `"age": 3, "income": 12`.
+pub(crate) fn counted(columns: &[(String, usize)]) -> String {
+    first_few(&columns.iter().map(|(name, count)| format!("{name:?}: {count}")).collect::<Vec<_>>())
+}
+
 /// Texts one after the other, for a message that a person reads; of many only the first, and how many more there are.
 pub fn first_few<T: AsRef<str>>(texts: &[T]) -> String {
     const MOST: usize = 12;

@@ -27,7 +27,7 @@ pub enum LedgerError {
     )]
     ReadOnly { path: PathBuf },
     #[error("{} cannot be made: {why}", .path.display())]
-    CannotMake { path: PathBuf, why: &'static str },
+    CannotMake { path: PathBuf, kind: std::io::ErrorKind, why: &'static str },
     #[error("{} was written by a later version of sgq (layout {version}): install that one", .path.display())]
     Newer { path: PathBuf, version: i32 },
     #[error(
@@ -121,17 +121,20 @@ impl LedgerError {
         match self {
             Self::Storage { error } => error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
             Self::File { error, .. } => error.kind() == std::io::ErrorKind::StorageFull,
+            Self::CannotMake { kind, .. } => *kind == std::io::ErrorKind::StorageFull,
             _ => false,
         }
     }
 
     /// The same where a ledger was to be made.
     pub(crate) fn of_new(self, path: &Path) -> Self {
+        use std::io::ErrorKind;
+        let because = |kind, why| Self::CannotMake { path: path.into(), kind, why };
         match self {
-            Self::ReadOnly { .. } => Self::CannotMake { path: path.into(), why: "its folder is read-only" },
-            _ if self.is_full_disk() => Self::CannotMake { path: path.into(), why: "the disk is full: make room" },
-            Self::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
-                Self::CannotMake { path: path.into(), why: "its folder is not there: make it first" }
+            Self::ReadOnly { .. } => because(ErrorKind::ReadOnlyFilesystem, "its folder is read-only"),
+            _ if self.is_full_disk() => because(ErrorKind::StorageFull, "the disk is full: make room"),
+            Self::File { error, .. } if error.kind() == ErrorKind::NotFound => {
+                because(ErrorKind::NotFound, "its folder is not there: make it first")
             }
             error => error,
         }

@@ -12,7 +12,7 @@ use crate::Oracle;
 pub use custom::Custom;
 pub use dense::DenseQuadratic;
 pub use diagonal::Quadratic;
-pub use regression::{Loss, Regression, Rows};
+pub use regression::{Loss, Regression, RegressionBuilder, Rows};
 
 /// An [`Oracle`] that also knows the objective `f = (1/n) Σ f_i` behind the gradients.
 ///

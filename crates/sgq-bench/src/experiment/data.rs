@@ -35,6 +35,7 @@ pub(super) fn read_problem(section: &Section<'_>, name: &str, kind: &str) -> Res
             "target",
             "features",
             "exclude",
+            "factors",
             "weight",
             "drop_missing",
             "drop_constant",
@@ -116,6 +117,7 @@ fn read_csv(section: &Section<'_>, loss: Loss) -> Result<Dataset, FileError> {
     let target = section.require("target", section.text("target")?)?;
     let options = csv::Options {
         features,
+        factors: names(section, "factors")?.unwrap_or_default(),
         weight: section.text("weight")?.map(str::to_owned),
         drop_missing: switch(section, "drop_missing")?.unwrap_or(false),
         drop_constant: switch(section, "drop_constant")?.unwrap_or(false),

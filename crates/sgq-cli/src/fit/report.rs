@@ -201,7 +201,7 @@ impl<'a> Report<'a> {
         let mut line = |name: &str, value: &str| {
             let _ = writeln!(text, "  {name:<22}{value}");
         };
-        line("loss", &loss.in_words(&model.encoding.target));
+        line("loss", &loss.in_words(model.encoding.target()));
         let explores = settings.p.map(|p| format!(", p = {p}")).unwrap_or_default();
         line("method", &format!("{}{explores}", self.method));
         let rule = &settings.step_size_rule;

@@ -3,52 +3,62 @@
 use sgq::problem::Rows;
 
 use super::{
-    CsvError, Options, Table,
-    columns::{Columns, Roles, Values},
+    CsvError, Features, Options, Table,
+    columns::Columns,
+    roles::Roles,
     target,
+    variables::{Drafted, VariableValues, Variables, evaluate},
 };
-use crate::{Dataset, Encoding, Feature, Level, Scaling, grouping::Grouping};
+use crate::{
+    Column, Dataset, Encoding, Part, Scaling, Target,
+    encoding::{Cell, Fill, is_indicator, product},
+    grouping::Grouping,
+};
 
 pub(super) fn dataset(table: &Table, options: &Options) -> Result<Dataset, CsvError> {
-    let mut roles = Roles::find(table, options)?;
-    let mut columns = Columns::read(table, &roles, options)?;
-    if options.drop_constant {
-        let kept: Vec<bool> = columns.features.iter().map(|values| !values.is_constant()).collect();
-        let mut keep = kept.iter();
-        roles.features.retain(|_| keep.next().is_some_and(|kept| *kept));
-        let mut keep = kept.iter();
-        columns.features.retain(|_| keep.next().is_some_and(|kept| *kept));
-    }
-    let grouping = Grouping::by_name(&columns.users, columns.user_names);
-    let weights = match &columns.weights {
+    let roles = Roles::find(table, options)?;
+    let mut read = Columns::read(table, &roles, options)?;
+    let grouping = Grouping::by_name(&read.users, std::mem::take(&mut read.user_names));
+    let weights = match &read.weights {
         Some(weights) => arranged_weights(&grouping, weights)?,
         None => vec![1.0; grouping.order.len()],
     };
-    let (targets, target) = target::encode(columns.target, options)?;
-    let features = encode_features(table, &roles, &columns.features, options.standardise)?;
-    let rows = fill(&columns.features, &features, &grouping);
-    let encoding = Encoding { features, target: target.clone(), delimiter: options.delimiter };
+    let offsets = roles.offset.as_ref().map(|offset| evaluate(table, &read, offset)).transpose()?;
+    let (targets, target) = target::encode(table, &read, &roles, offsets.as_deref(), options)?;
+    let (mut variables, terms) = Variables::find(table, &read, &roles)?;
+    let intercept = roles.terms.intercept;
+    let mut columns = columns(&variables, &terms, intercept, read.users.len(), options)?;
+    variables.keep_used(&mut columns);
+    let encoding = Encoding {
+        formula: match &options.features {
+            Features::Formula(formula) => Some(formula.clone()),
+            _ => None,
+        },
+        response: roles.response,
+        target: target.clone(),
+        intercept,
+        variables: variables.list,
+        columns,
+        offset: roles.offset,
+        weight: options.weight.clone(),
+        delimiter: options.delimiter,
+    };
+    // Of a number it is already taken off.
+    let offsets = offsets.filter(|_| !matches!(target, Target::Number(_)));
     Ok(Dataset {
-        rows,
+        rows: fill(&encoding, &variables.values, &grouping),
         targets: grouping.arranged(&targets),
         weights,
+        offsets: offsets.map(|offsets| grouping.arranged(&offsets)),
         blocks: grouping.blocks,
         user_names: grouping.names,
         column_names: encoding.column_names(),
         target,
         encoding: Some(encoding),
-        dropped_rows: columns.dropped_rows,
-        rows_total: columns.rows_total,
+        dropped_rows: read.dropped_rows(),
+        rows_total: read.kept.len(),
+        missing_by_column: read.missing_by_column,
     })
-}
-
-impl Values {
-    fn is_constant(&self) -> bool {
-        match self {
-            Self::Numbers(numbers) => numbers.iter().all(|number| *number == numbers[0]),
-            Self::Levels(_, names) => names.len() == 1,
-        }
-    }
 }
 
 fn arranged_weights(grouping: &Grouping, weights: &[f64]) -> Result<Vec<f64>, CsvError> {
@@ -61,75 +71,76 @@ fn arranged_weights(grouping: &Grouping, weights: &[f64]) -> Result<Vec<f64>, Cs
     Ok(weights)
 }
 
-fn encode_features(
-    table: &Table,
-    roles: &Roles,
-    values: &[Values],
-    standardise: bool,
-) -> Result<Vec<Feature>, CsvError> {
-    let mut features = Vec::new();
-    let mut constant = Vec::new();
-    for (position, values) in roles.features.iter().zip(values) {
-        let column = table.names[*position].clone();
-        if values.is_constant() {
-            constant.push(column);
+/// The columns of the terms, each with its scaling.
+fn columns(
+    variables: &Variables<'_>,
+    terms: &[Vec<usize>],
+    intercept: bool,
+    rows: usize,
+    options: &Options,
+) -> Result<Vec<Column>, CsvError> {
+    let design = variables.design(terms, intercept)?;
+    let (mut columns, mut constant) = (Vec::new(), Vec::new());
+    for drafted in design {
+        let parts = match drafted {
+            Drafted::Column(parts) => parts,
+            Drafted::Single(factor) => {
+                if !constant.contains(&factor) {
+                    constant.push(factor);
+                }
+                continue;
+            }
+        };
+        let cell = |row| move |variable: usize| variables.values.get(variable)?.cell(row);
+        let values: Vec<f64> = (0..rows).map(|row| product(&parts, cell(row))).collect();
+        // Without an intercept it is one.
+        let says_nothing = |first: f64| intercept || first == 0.0;
+        if values.iter().all(|value| *value == values[0]) && says_nothing(values[0]) {
+            constant.push(variables.name_of(&parts));
             continue;
         }
-        features.push(match values {
-            Values::Numbers(numbers) if standardise => {
-                let scaling = Scaling::standard(numbers, 1.0);
-                let scaling = scaling.ok_or_else(|| CsvError::OutOfRange { column: column.clone() })?;
-                Feature::Number { column, scaling }
-            }
-            Values::Numbers(_) => Feature::Number { column, scaling: Scaling::NONE },
-            Values::Levels(levels, names) => encode_levels(column, levels, names, standardise),
-        });
+        let out_of_range = || CsvError::OutOfRange { column: variables.name_of(&parts) };
+        let scaling = match options.standardise {
+            true => scaling(&parts, &values, intercept).ok_or_else(out_of_range)?,
+            false if values.iter().all(|value| value.is_finite()) => Scaling::NONE,
+            false => return Err(out_of_range()),
+        };
+        columns.push(Column { parts, scaling });
     }
     // All of them at once, so that nobody has to find them one by one.
-    if constant.is_empty() { Ok(features) } else { Err(CsvError::Constant { columns: constant }) }
+    if constant.is_empty() || options.drop_constant {
+        Ok(columns)
+    } else {
+        Err(CsvError::Constant { columns: constant })
+    }
 }
 
-fn encode_levels(column: String, levels: &[u32], names: &[String], standardise: bool) -> Feature {
-    let mut counts = vec![0u64; names.len()];
-    for level in levels {
-        counts[*level as usize] += 1;
-    }
-    let rows = levels.len() as f64;
-    let scaling = |count: u64| {
-        let ones = count as f64;
+/// To mean 0 and standard deviation 1; without an intercept, which would take up the mean, only the latter.
+fn scaling(parts: &[Part], values: &[f64], intercept: bool) -> Option<Scaling> {
+    let is_constant = values.iter().all(|value| *value == values[0]);
+    let scaling = if is_constant {
+        Scaling { mean: 0.0, scale: values[0].abs() }
+    } else if is_indicator(parts) {
+        let (rows, ones) = (values.len() as f64, values.iter().filter(|value| **value != 0.0).count() as f64);
         // The sample standard deviation of that many ones among zeros.
-        let scale = (ones * (rows - ones) / (rows * (rows - 1.0))).sqrt();
-        if standardise { Scaling { mean: ones / rows, scale } } else { Scaling::NONE }
+        Scaling { mean: ones / rows, scale: (ones * (rows - ones) / (rows * (rows - 1.0))).sqrt() }
+    } else {
+        Scaling::standard(values, 1.0)?
     };
-    let mut sorted: Vec<Level> =
-        names.iter().zip(counts).map(|(name, count)| Level { name: name.clone(), scaling: scaling(count) }).collect();
-    sorted.sort_by(|one, other| one.name.cmp(&other.name));
-    let base = sorted.remove(0).name;
-    Feature::Levels { column, base, levels: sorted }
+    let mean = if intercept { scaling.mean } else { 0.0 };
+    Some(Scaling { mean, ..scaling }).filter(Scaling::is_sound)
 }
 
 /// Every row's numbers, the intercept first, in the new order.
-fn fill(values: &[Values], features: &[Feature], grouping: &Grouping) -> Rows {
-    let dim = 1 + features.iter().map(Feature::width).sum::<usize>();
-    let mut numbers = vec![1.0; dim * grouping.order.len()];
-    let mut at = 1;
-    for (values, feature) in values.iter().zip(features) {
-        let lines = numbers.chunks_exact_mut(dim).zip(&grouping.order);
-        match (values, feature) {
-            (Values::Numbers(values), Feature::Number { scaling, .. }) => {
-                lines.for_each(|(line, row)| line[at] = scaling.apply(values[*row]));
-            }
-            (Values::Levels(values, names), Feature::Levels { levels, .. }) => {
-                // What a row of each level looks like.
-                let patterns: Vec<Vec<f64>> = names.iter().map(|name| Level::indicators(levels, name)).collect();
-                lines.for_each(|(line, row)| {
-                    line[at..][..levels.len()].copy_from_slice(&patterns[values[*row] as usize]);
-                });
-            }
-            // A feature is made from its own values.
-            _ => {}
-        }
-        at += feature.width();
+fn fill(encoding: &Encoding, values: &[VariableValues<'_>], grouping: &Grouping) -> Rows {
+    let dim = encoding.dim();
+    let mut numbers = vec![0.0; dim * grouping.order.len()];
+    let fill = Fill::new(encoding);
+    let mut cells: Vec<Cell> = Vec::with_capacity(values.len());
+    for (line, row) in numbers.chunks_exact_mut(dim).zip(&grouping.order) {
+        cells.clear();
+        cells.extend(values.iter().filter_map(|values| values.cell(*row)));
+        fill.row(&cells, line);
     }
     Rows::Dense { dim, values: numbers }
 }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::TableError;
 use crate::{
     ReadError,
-    names::{first_few, hint, listed},
+    names::{counted, hint, listed},
 };
 
 /// Why a CSV file did not become a dataset.
@@ -47,13 +47,47 @@ pub enum CsvError {
     #[error("columns with the same value in every row say nothing: leave out {}", listed(.columns))]
     Constant { columns: Vec<String> },
     #[error(
-        "column {column:?} is not numeric (line {line}: {value:?}) and has more than {limit} levels: correct that value, or leave the column out"
+        "column {column:?} has more than {limit} levels (line {line} has one more: {value:?}): leave the column out, or join levels"
     )]
     TooManyLevels { column: String, limit: usize, line: usize, value: String },
     #[error(
-        "column {column:?} has {numbers} different numbers, but line {line} has {value:?}, which is not a finite number: correct that, or leave the column out (if it is meant to have levels, give them names that are no numbers)"
+        "column {column:?} has numbers in {numbers} rows and something else in {others}: line {line} has {value:?}, which is {}; correct it, leave the column out, or declare that it has levels: factor({column}) in the formula, or --factors {column}",
+        if *is_number { "a number" } else { "not a finite number" }
     )]
-    AlmostNumeric { column: String, numbers: usize, line: usize, value: String },
+    Mixed { column: String, numbers: usize, others: usize, line: usize, value: String, is_number: bool },
+    #[error(
+        "line {line}: {column:?} is {value:?}, which is not a finite number, and {expression} needs one: correct it"
+    )]
+    NotANumberIn { line: usize, column: String, value: String, expression: String },
+    #[error(
+        "line {line}: {expression} is {value}, which is not a finite number: correct the row's values, leave the row out, or change the formula"
+    )]
+    NotFinite { line: usize, expression: String, value: f64 },
+    #[error(
+        "line {line}: the target {target} is {value}: numbers for this loss are positive; correct it, or leave the row out"
+    )]
+    NotPositive { line: usize, target: String, value: f64 },
+    #[error(
+        "line {line}: {column:?} is {value:?}, which is not one of the levels in the formula ({}): add it to `levels`, or correct it",
+        listed(.known)
+    )]
+    UnknownLevel { line: usize, column: String, value: String, known: Vec<String> },
+    #[error("no row has the level {level:?} of {column:?}, which the formula names: leave it out{}", hint(.level, .known))]
+    LevelWithoutRows { column: String, level: String, known: Vec<String> },
+    #[error("{column:?} is declared as a factor in two ways: write the same factor({column}, …) everywhere")]
+    FactorTwice { column: String },
+    #[error("{column:?} is to be a factor (--factors), but is no column that is used{}", hint(.column, .columns))]
+    FactorNotUsed { column: String, columns: Vec<String> },
+    #[error("the formula has {term} taken out, which is not among its terms: leave `- {term}` out")]
+    UnknownTerm { term: String },
+    #[error("the formula has more than {limit} terms: take fewer of them, or a lower power")]
+    TooManyTerms { limit: usize },
+    #[error(
+        "the formula has {columns} columns, more than {limit}: take fewer interactions of columns with many levels"
+    )]
+    TooManyColumns { columns: usize, limit: usize },
+    #[error("the formula predicts {formula}, and the target is to be {target:?}: give only one of them")]
+    TwoTargets { formula: String, target: String },
     #[error(
         "column {column:?} has decimal commas (line {line}: {value:?}): write its numbers with points, or leave the column out"
     )]
@@ -68,9 +102,4 @@ impl From<ReadError> for CsvError {
     fn from(error: ReadError) -> Self {
         Self::Table(error.into())
     }
-}
-
-/// `"age": 3, "income": 12`.
-fn counted(columns: &[(String, usize)]) -> String {
-    first_few(&columns.iter().map(|(name, count)| format!("{name:?}: {count}")).collect::<Vec<_>>())
 }

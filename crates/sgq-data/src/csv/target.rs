@@ -1,35 +1,98 @@
-//! The target column, as the loss wants it.
+//! The target, as the loss wants it.
 
-use super::{CsvError, Options, columns::Values};
-use crate::{Scaling, Target};
+use super::{
+    CsvError, Options, Table, TargetKind,
+    columns::{Columns, Values},
+    roles::Roles,
+    variables::evaluate,
+};
+use crate::{Scaling, Target, names::Interner};
 
 /// The targets that the regression sees, and what they mean.
-pub(super) fn encode(values: Values, options: &Options) -> Result<(Vec<f64>, Target), CsvError> {
-    match values {
-        Values::Numbers(numbers) => encode_numbers(numbers, options),
-        Values::Levels(levels, names) => encode_levels(&levels, &names, options),
+pub(super) fn encode(
+    table: &Table,
+    columns: &Columns,
+    roles: &Roles,
+    offsets: Option<&[f64]>,
+    options: &Options,
+) -> Result<(Vec<f64>, Target), CsvError> {
+    let name = roles.response.to_string();
+    let column = roles.response.as_column().map_or(&*name, |column| column);
+    let kind = options.target_kind();
+    let computed;
+    let numbers = match (&columns.target, roles.target) {
+        (Values::Levels(levels, names), Some(_)) => return encode_levels(levels, names, column),
+        (Values::Numbers(numbers), Some(_)) => numbers,
+        (_, None) => {
+            computed = evaluate(table, columns, &roles.response)?.into_owned();
+            check(table, columns, &computed, kind, column)?;
+            &computed
+        }
+    };
+    if kind == TargetKind::Levels {
+        let mut names = Interner::default();
+        let levels: Vec<u32> = numbers.iter().map(|number| names.code(&number.to_string())).collect();
+        return encode_levels(&levels, names.names(), column);
     }
+    encode_numbers(numbers, offsets, roles.terms.intercept, column, options)
 }
 
-fn encode_numbers(numbers: Vec<f64>, options: &Options) -> Result<(Vec<f64>, Target), CsvError> {
-    let column = || options.target.clone();
-    if let [first, rest @ ..] = &numbers[..]
-        && rest.iter().all(|number| number == first)
-    {
-        return Err(CsvError::ConstantTarget { column: column(), value: first.to_string() });
+/// Numbers that were computed are looked at here; those of a column where they are read.
+fn check(table: &Table, columns: &Columns, numbers: &[f64], kind: TargetKind, name: &str) -> Result<(), CsvError> {
+    let refused = |number: &f64| match kind {
+        TargetKind::Count => *number < 0.0,
+        TargetKind::Positive => *number <= 0.0,
+        TargetKind::Number | TargetKind::Levels => false,
+    };
+    let Some(row) = numbers.iter().position(refused) else { return Ok(()) };
+    let (line, value) = (columns.line_of(table, row)?, numbers[row]);
+    Err(match kind {
+        TargetKind::Positive => CsvError::NotPositive { line, target: name.to_owned(), value },
+        _ => CsvError::NegativeCount { line, column: name.to_owned(), value },
+    })
+}
+
+fn encode_numbers(
+    numbers: &[f64],
+    offsets: Option<&[f64]>,
+    intercept: bool,
+    column: &str,
+    options: &Options,
+) -> Result<(Vec<f64>, Target), CsvError> {
+    let is_constant = |numbers: &[f64]| numbers.iter().all(|number| *number == numbers[0]);
+    let constant = |number: f64| CsvError::ConstantTarget { column: column.to_owned(), value: number.to_string() };
+    if is_constant(numbers) {
+        return Err(constant(numbers[0]));
     }
-    if Target::Count.fits(options.loss) {
-        return Ok((numbers, Target::Count));
+    match options.target_kind() {
+        TargetKind::Count => return Ok((numbers.to_vec(), Target::Count)),
+        TargetKind::Positive => return Ok((numbers.to_vec(), Target::Positive)),
+        TargetKind::Number | TargetKind::Levels => {}
     }
+    let numbers: Vec<f64> = match offsets {
+        Some(offsets) => numbers.iter().zip(offsets).map(|(number, offset)| number - offset).collect(),
+        None => numbers.to_vec(),
+    };
+    if is_constant(&numbers) {
+        return Err(constant(numbers[0]));
+    }
+    let out_of_range = || CsvError::OutOfRange { column: column.to_owned() };
     if !options.standardise {
-        return Ok((numbers, Target::Number(Scaling::NONE)));
+        return match numbers.iter().all(|number| number.is_finite()) {
+            true => Ok((numbers, Target::Number(Scaling::NONE))),
+            false => Err(out_of_range()),
+        };
     }
-    let scaling = Scaling::standard(&numbers, 0.0).ok_or_else(|| CsvError::OutOfRange { column: column() })?;
+    let mut scaling = Scaling::standard(&numbers, 0.0).ok_or_else(out_of_range)?;
+    if !intercept {
+        // Nothing would take up the mean.
+        scaling.mean = 0.0;
+    }
     Ok((numbers.into_iter().map(|number| scaling.apply(number)).collect(), Target::Number(scaling)))
 }
 
-fn encode_levels(levels: &[u32], names: &[String], options: &Options) -> Result<(Vec<f64>, Target), CsvError> {
-    let column = options.target.clone();
+fn encode_levels(levels: &[u32], names: &[String], column: &str) -> Result<(Vec<f64>, Target), CsvError> {
+    let column = column.to_owned();
     // As numbers, `0` and `0.0` are one level.
     let numbers: Option<Vec<f64>> =
         names.iter().map(|name| name.parse().ok().filter(|number: &f64| number.is_finite())).collect();

@@ -10,7 +10,7 @@ use sgq_data::{
 
 use crate::{assert_close, dense, gzip};
 
-/// Two numbers and a column of three levels, one of which looks like a number; users out of order.
+/// Two numbers and a column of three levels, one of which looks like a number, so that it is declared; users out of order.
 const TEXT: &str = "\
 town,age,colour,income,votes
 Rome,1,red,10,0
@@ -24,7 +24,7 @@ fn loaded(text: &str, options: &Options) -> Dataset {
 }
 
 fn plain() -> Options {
-    Options { standardise: false, ..Options::new("town", "income") }
+    Options { standardise: false, factors: names(&["colour"]), ..Options::new("town", "income") }
 }
 
 fn names(of: &[&str]) -> Vec<String> {
@@ -66,6 +66,7 @@ fn standardised_columns_have_mean_zero_and_sample_deviation_one() {
 
 #[test]
 fn features_can_be_named_or_left_out() {
+    let plain = || Options { factors: Vec::new(), ..plain() };
     let only = Options { features: Features::Only(names(&["votes", "age"])), ..plain() };
     assert_eq!(loaded(TEXT, &only).column_names, ["intercept", "votes", "age"]);
     let except = Options { features: Features::Except(names(&["colour", "votes"])), ..plain() };
@@ -103,6 +104,8 @@ fn rows_with_missing_values_can_be_dropped() {
     let features = Features::Except(names(&["unused"]));
     let data = loaded(text, &Options { drop_missing: true, features, standardise: false, ..Options::new("u", "y") });
     assert_eq!((data.dropped_rows, data.rows_total), (3, 5));
+    let missing = [("u", 1), ("z", 1), ("y", 1)].map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(data.missing_by_column, missing);
     assert_eq!(data.column_names, ["intercept", "x", "z=b"]);
     assert_eq!(dense(&data.rows), [[1.0, 1.0, 0.0], [1.0, 4.0, 1.0]]);
     assert_eq!(data.user_names, ["1", "2"]);

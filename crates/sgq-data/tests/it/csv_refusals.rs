@@ -113,30 +113,59 @@ fn features_that_say_nothing_or_too_much() {
     assert_refused("user,y,x\n1,1,1e200\n1,2,-1e200\n", &usual(), r#"column "x" cannot be standardised"#);
     let mut text = String::from("user,y,x\n");
     for row in 0..1002 {
-        let x = if row == 700 { "1O".to_owned() } else { format!("{row}.5") };
-        writeln!(text, "1,{row},{x}").unwrap();
+        writeln!(text, "1,{row},level {row}").unwrap();
     }
-    let message = r#"column "x" is not numeric (line 702: "1O") and has more than 1000 levels"#;
+    let message = r#"column "x" has more than 1000 levels (line 1002 has one more: "level 1000")"#;
     assert_refused(&text, &usual(), message);
 }
 
 /// A slip of the pen in a column of numbers does not turn each of them into a level.
 #[test]
-fn columns_that_are_almost_numeric() {
+fn columns_of_numbers_and_something_else() {
     let with = |rows: usize, at: usize, value: &str| {
         let x = |row: usize| if row == at { value.to_owned() } else { format!("{row}.5") };
         (0..rows).fold(String::from("user,y,x\n"), |text, row| format!("{text}1,{row},{}\n", x(row)))
     };
     for value in ["1O", "inf", "-Infinity", "1e400", "?"] {
-        let message =
-            format!("column \"x\" has 29 different numbers, but line 9 has {value:?}, which is not a finite number");
-        assert_refused(&with(30, 7, value), &usual(), &message);
+        let message = format!(
+            "column \"x\" has numbers in 29 rows and something else in 1: line 9 has {value:?}, which is not a finite \
+             number; correct it, leave the column out, or declare that it has levels: factor(x) in the formula, or --factors x"
+        );
+        assert_eq!(refused(&with(30, 7, value), &usual()), message);
     }
-    assert_refused(&with(4, 2, "inf"), &usual(), r#"column "x" has 3 different numbers, but line 4 has "inf""#);
+    // The first row decides nothing, and neither do few of them.
+    assert_refused(
+        &with(2000, 0, "1O"),
+        &usual(),
+        r#"column "x" has numbers in 1999 rows and something else in 1: line 2"#,
+    );
+    assert_refused(
+        &with(2, 1, "b"),
+        &usual(),
+        r#"column "x" has numbers in 1 rows and something else in 1: line 3 has "b""#,
+    );
     assert_refused(&with(4, 2, r#""12,5""#), &usual(), r#"column "x" has decimal commas (line 4: "12,5")"#);
-    // Few different numbers, or words in many rows, may well be levels.
-    assert!(from_reader(with(25, 7, "none").as_bytes(), &usual()).is_ok());
-    assert!(from_reader(with(30, 7, "a").replace(",1.5", ",b").as_bytes(), &usual()).is_ok());
+    assert_refused(
+        "user,y,x\n1,1,\"1,5\"\n1,2,\"2,5\"\n",
+        &usual(),
+        r#"column "x" has decimal commas (line 2: "1,5")"#,
+    );
+    // Where the numbers are fewer, they are the slip.
+    let words = "user,y,x\n1,1,a\n1,2,b\n1,3,7\n";
+    let message = r#"column "x" has numbers in 1 rows and something else in 2: line 4 has "7", which is a number;"#;
+    assert_refused(words, &usual(), message);
+    // What is declared is what it is declared to be.
+    let declared = Options { factors: vec!["x".into()], ..usual() };
+    assert_eq!(from_reader(words.as_bytes(), &declared).unwrap().column_names, ["intercept", "x=a", "x=b"]);
+    assert!(from_reader(with(30, 7, "none").as_bytes(), &declared).is_ok());
+    let wrong = Options { factors: vec!["z".into()], ..usual() };
+    assert_refused(words, &wrong, r#"there is no column "z""#);
+    let unused = Options { factors: vec!["user".into()], ..usual() };
+    assert_refused(
+        words,
+        &unused,
+        r#""user" is to be a factor (--factors), but is no column that is used; there are: "x""#,
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests are tests
 
+mod bits;
 mod card;
 mod csv;
 mod csv_refusals;

@@ -37,13 +37,18 @@ fn encoding(data: &Dataset) -> &Encoding {
     data.encoding.as_ref().unwrap()
 }
 
+/// Predictions of rows in which nothing is missing.
+fn predicted(data: &Dataset, rows: impl std::io::Read, point: &[f64]) -> Vec<f64> {
+    encoding(data).predict(rows, point).unwrap().into_iter().map(|value| value.unwrap()).collect()
+}
+
 #[test]
 fn both_scales_predict_the_same() {
     for loss in LOSSES {
         let text = table(loss);
         let (data, point) = fitted(&text, loss);
         let original = encoding(&data).on_original_scale(&point).unwrap();
-        let predictions = encoding(&data).predict(text.as_bytes(), &point).unwrap();
+        let predictions = predicted(&data, text.as_bytes(), &point);
         let raw = from_reader(text.as_bytes(), &Options { loss, standardise: false, ..Options::new("site", "result") });
         let by_user: Vec<f64> = dense(&raw.unwrap().rows)
             .iter()
@@ -79,8 +84,8 @@ fn a_line_is_found_again_by_hand() {
     assert_close(&encoding(&data).on_original_scale(point).unwrap(), &[3.0, 2.0, 10.0]);
     // Columns by name, in any order; what is not a feature is not looked at.
     let new = "k;extra;x;y\nb;;100;\na;NA;-1;?\n";
-    assert_close(&encoding(&data).predict(new.as_bytes(), point).unwrap(), &[213.0, 1.0]);
-    assert_close(&encoding(&data).predict(&gzip(new)[..], point).unwrap(), &[213.0, 1.0]);
+    assert_close(&predicted(&data, new.as_bytes(), point), &[213.0, 1.0]);
+    assert_close(&predicted(&data, &gzip(new)[..], point), &[213.0, 1.0]);
     assert!(encoding(&data).predict("x,k\n".as_bytes(), point).unwrap().is_empty());
 }
 
@@ -109,7 +114,6 @@ fn what_cannot_be_predicted_is_named() {
             "doses,weight of patient,kind\n".to_owned(),
             r#"there is no column "dose", which the predictions need; did you"#,
         ),
-        (format!("{header}1,70,a\n1,,a\n"), r#"line 3: "weight of patient" is missing"#),
         (format!("{header}1,70,a\n1,heavy,a\n"), r#"line 3: "weight of patient" is "heavy": it was a number"#),
         (
             format!("{header}1,70,a\r\n1,70,d\n"),
@@ -121,6 +125,11 @@ fn what_cannot_be_predicted_is_named() {
         let message = refused(&text);
         assert!(message.starts_with(expected), "{message}");
     }
+    let text = format!("{header}1,70,a\n1,,a\n,70,NA\n");
+    let values = encoding(&data).predict(text.as_bytes(), &point).unwrap();
+    assert_eq!(values.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
+    // What is there is looked at all the same.
+    assert!(refused(&format!("{header}1,,d\n")).starts_with(r#"line 2: "kind" is "d", which was not"#));
     let short = encoding(&data).predict(text.as_bytes(), &point[1..]).unwrap_err().to_string();
     assert_eq!(short, "4 coefficients, expected 5: one for each column, the intercept included");
     assert!(encoding(&data).on_original_scale(&[]).is_err());
@@ -131,7 +140,7 @@ fn the_probability_is_that_of_the_last_level() {
     let text = "u,x,y\n1,0,no\n1,1,no\n1,2,yes\n2,3,no\n2,4,yes\n2,5,yes\n";
     let data = from_reader(text.as_bytes(), &Options { loss: Loss::Logistic, ..Options::new("u", "y") }).unwrap();
     let problem = data.regression(Loss::Logistic, 0.01).unwrap();
-    let predictions = encoding(&data).predict(text.as_bytes(), &problem.optimum().unwrap().point).unwrap();
+    let predictions = predicted(&data, text.as_bytes(), &problem.optimum().unwrap().point);
     assert!(matches!(&data.target, Target::Levels { positive, .. } if positive == "yes"));
     assert!(predictions.windows(2).all(|pair| pair[0] < pair[1]) && predictions[0] < 0.2 && predictions[5] > 0.8);
 }

@@ -5,6 +5,7 @@
 mod alignment;
 mod answers;
 mod basis;
+mod believed;
 mod bent;
 mod curvature;
 mod dense;

@@ -26,6 +26,7 @@ mod protocol;
 mod random_problem;
 mod reference;
 mod regression;
+mod regression_glm;
 mod regression_reference;
 mod remaining;
 mod storage;

@@ -373,8 +373,13 @@ impl Own {
     /// How much a user's gradient changes over a way, by what it told of its own curvature, or else by that of the others for its size;
     /// none before there is a mean, and for those who were not asked.
     pub fn change(&self, user: usize, size: f64, way: &[f64]) -> Option<Vec<f64>> {
+        Some(self.curvature(user, size)?.times_vector(way))
+    }
+
+    /// The user's curvature by the same.
+    pub fn curvature(&self, user: usize, size: f64) -> Option<Cow<'_, Square>> {
         let (mean, quadratic) = (self.mean.as_ref()?, self.held.get(user)?.as_deref()?);
-        Some(quadratic.curvature(&mean.others, size).times_vector(way))
+        Some(quadratic.curvature(&mean.others, size))
     }
 
     /// The same of a user of size 1 who told nothing.

@@ -17,6 +17,14 @@ pub enum Loss {
         /// Where it turns from a parabola into a line.
         delta: f64,
     },
+    /// `(y + θ) ln(θ + e^z) − yz`, for counts `y ≥ 0` whose variance is `μ + μ²/θ` around their mean `μ = e^z`.
+    #[serde(rename = "negative-binomial")]
+    NegativeBinomial {
+        /// `θ`, as in R's `glm.nb`; statsmodels' `alpha` is `1/θ`.
+        theta: f64,
+    },
+    /// `y e^{−z} + z`, for `y > 0` around a mean `e^z`, with a standard deviation in proportion to it.
+    Gamma,
 }
 
 impl Loss {
@@ -30,6 +38,8 @@ impl Loss {
                 let residual = (z - y).abs();
                 if residual <= delta { 0.5 * residual * residual } else { delta * (residual - 0.5 * delta) }
             }
+            Self::NegativeBinomial { theta } => (y + theta) * (theta.ln() + softplus(z - theta.ln())) - y * z,
+            Self::Gamma => y * (-z).exp() + z,
         }
     }
 
@@ -41,6 +51,8 @@ impl Loss {
             Self::Logistic => -y * sigmoid(-y * z),
             Self::Poisson => z.exp() - y,
             Self::Huber { delta } => (z - y).clamp(-delta, delta),
+            Self::NegativeBinomial { theta } => (y + theta) * sigmoid(z - theta.ln()) - y,
+            Self::Gamma => 1.0 - y * (-z).exp(),
         }
     }
 
@@ -54,16 +66,26 @@ impl Loss {
             }
             Self::Poisson => z.exp(),
             Self::Huber { delta } => f64::from(u8::from((z - y).abs() <= delta)),
+            Self::NegativeBinomial { theta } => {
+                let p = sigmoid(z - theta.ln());
+                (y + theta) * p * (1.0 - p)
+            }
+            Self::Gamma => y * (-z).exp(),
         }
     }
 
-    /// The largest second derivative anywhere; none for Poisson's, which has no bound.
+    /// The largest second derivative anywhere, whatever the target; none where there is none.
     pub fn largest_curvature(self) -> Option<f64> {
         match self {
             Self::Squares | Self::Huber { .. } => Some(1.0),
             Self::Logistic => Some(0.25),
-            Self::Poisson => None,
+            Self::Poisson | Self::NegativeBinomial { .. } | Self::Gamma => None,
         }
+    }
+
+    /// Whether the second derivative has a bound for each target.
+    pub fn is_smooth(self) -> bool {
+        !matches!(self, Self::Poisson | Self::Gamma)
     }
 
     /// What is wrong with a target, if anything.
@@ -71,7 +93,8 @@ impl Loss {
         match self {
             _ if !y.is_finite() => Some("it must be finite"),
             Self::Logistic if y != 1.0 && y != -1.0 => Some("a logistic target is 1 or −1"),
-            Self::Poisson if y < 0.0 => Some("a count is not negative"),
+            Self::Poisson | Self::NegativeBinomial { .. } if y < 0.0 => Some("a count is not negative"),
+            Self::Gamma if y <= 0.0 => Some("it must be positive"),
             _ => None,
         }
     }

@@ -60,7 +60,7 @@ fn newton_direction(problem: &Regression, x: &[f64], gradient: &[f64]) -> Option
         return Some(conjugate_gradients(problem, &curvatures, gradient));
     }
     let mut hessian = problem.mean_outer(|row| curvatures[row]);
-    for k in 0..dim {
+    for k in problem.penalised_from..dim {
         hessian[k * dim + k] += problem.l2;
     }
     // Where no penalty keeps it definite a hair does, far below what matters.

@@ -138,6 +138,14 @@ impl Rows {
         }
     }
 
+    /// `‖row‖²`.
+    pub(super) fn norm_squared(&self, row: usize) -> f64 {
+        match self {
+            Self::Dense { dim, values } => kernel::norm_squared(&values[row * dim..][..*dim]),
+            Self::Sparse { starts, values, .. } => kernel::norm_squared(&values[starts[row]..starts[row + 1]]),
+        }
+    }
+
     /// The largest number of a row, without its sign; 0 if there is none.
     pub(crate) fn largest(&self, row: usize) -> f64 {
         let numbers = match self {

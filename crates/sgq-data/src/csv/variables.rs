@@ -1,0 +1,184 @@
+//! From the atoms of a formula to variables, and from its terms to columns.
+
+use std::{borrow::Cow, collections::HashSet};
+
+use super::{
+    CsvError, Table,
+    columns::Columns,
+    factor::{Factor, factor},
+    roles::Roles,
+};
+use crate::{
+    Expression, Part, Variable,
+    encoding::{Cell, name_of},
+    formula::{Atom, codings},
+};
+
+/// More columns than this, made by interactions, are hardly meant.
+const MAX_COLUMNS: usize = 10_000;
+
+/// What the columns are made of, with the values of all rows that are kept.
+#[derive(Default)]
+pub(super) struct Variables<'c> {
+    pub list: Vec<Variable>,
+    pub values: Vec<VariableValues<'c>>,
+}
+
+pub(super) enum VariableValues<'c> {
+    Numbers(Cow<'c, [f64]>),
+    Levels(Vec<usize>),
+}
+
+impl VariableValues<'_> {
+    pub fn cell(&self, row: usize) -> Option<Cell> {
+        match self {
+            Self::Numbers(numbers) => numbers.get(row).copied().map(Cell::Number),
+            Self::Levels(levels) => levels.get(row).copied().map(Cell::Level),
+        }
+    }
+}
+
+/// What a term has.
+pub(super) enum Drafted {
+    /// A column, of these parts.
+    Column(Vec<Part>),
+    /// Nothing, since this factor has a single level.
+    Single(String),
+}
+
+impl<'c> Variables<'c> {
+    /// The variables that the terms are made of, and the terms over these: atoms that turn out to be the same are one variable.
+    pub fn find(table: &Table, columns: &'c Columns, roles: &Roles) -> Result<(Self, Vec<Vec<usize>>), CsvError> {
+        let mut variables = Self::default();
+        let mut numbers = vec![0; roles.atoms.len()];
+        for (index, atom) in roles.used_atoms() {
+            numbers[index] = variables.add(table, columns, atom)?;
+        }
+        let mut terms: Vec<Vec<usize>> = Vec::new();
+        for term in &roles.terms.terms {
+            let mut term: Vec<usize> = term.iter().map(|atom| numbers[*atom]).collect();
+            term.sort_unstable();
+            term.dedup();
+            terms.push(term);
+        }
+        let mut known = HashSet::new();
+        terms.retain(|term| known.insert(term.clone()));
+        terms.sort_by_key(Vec::len);
+        Ok((variables, terms))
+    }
+
+    fn add(&mut self, table: &Table, columns: &'c Columns, atom: &Atom) -> Result<usize, CsvError> {
+        let is_factor = match atom {
+            Atom::Column(name) => columns.data.get(name).is_some_and(|data| data.is_factor),
+            Atom::Factor { .. } => true,
+            Atom::Number(_) => false,
+        };
+        let (variable, values) = if is_factor {
+            let Factor { variable, values } = factor(table, columns, atom)?;
+            (variable, VariableValues::Levels(values))
+        } else {
+            let expression = match atom {
+                Atom::Number(expression) => expression.clone(),
+                Atom::Column(name) | Atom::Factor { column: name, .. } => Expression::column(name),
+            };
+            let values = VariableValues::Numbers(evaluate(table, columns, &expression)?);
+            (Variable::Number(expression), values)
+        };
+        if let Some(known) = self.list.iter().position(|known| *known == variable) {
+            return Ok(known);
+        }
+        if let Variable::Factor { column, .. } = &variable {
+            let is_same = |known: &Variable| matches!(known, Variable::Factor { column: other, .. } if other == column);
+            if self.list.iter().any(is_same) {
+                return Err(CsvError::FactorTwice { column: column.clone() });
+            }
+        }
+        self.list.push(variable);
+        self.values.push(values);
+        Ok(self.list.len() - 1)
+    }
+
+    /// The columns of the terms, those of a factor's levels one after the other; of an interaction the first factor's levels
+    /// change fastest, as in R.
+    pub fn design(&self, terms: &[Vec<usize>], intercept: bool) -> Result<Vec<Drafted>, CsvError> {
+        let levels = |variable: usize| match self.list.get(variable) {
+            Some(Variable::Factor { levels, .. }) => Some(levels.len()),
+            _ => None,
+        };
+        let codings = codings(terms, intercept, &|variable| levels(variable).is_some());
+        let mut design = Vec::new();
+        for (term, full) in terms.iter().zip(codings) {
+            // What each variable of the term may be.
+            let choices: Vec<Vec<Part>> = term
+                .iter()
+                .zip(full)
+                .map(|(variable, full)| match levels(*variable) {
+                    None => vec![Part { variable: *variable, level: None }],
+                    Some(count) => (usize::from(!full)..count)
+                        .map(|level| Part { variable: *variable, level: Some(level) })
+                        .collect(),
+                })
+                .collect();
+            if let Some((variable, _)) = term.iter().zip(&choices).find(|(_, choices)| choices.is_empty()) {
+                design.push(Drafted::Single(self.list[*variable].needs().swap_remove(0)));
+                continue;
+            }
+            let count = choices.iter().try_fold(1usize, |count, choices| count.checked_mul(choices.len()));
+            let columns = count.and_then(|count| count.checked_add(design.len())).unwrap_or(usize::MAX);
+            if term.len() > 1 && columns > MAX_COLUMNS {
+                return Err(CsvError::TooManyColumns { columns, limit: MAX_COLUMNS });
+            }
+            for index in 0..count.unwrap_or_default() {
+                let mut rest = index;
+                let part = |choices: &Vec<Part>| {
+                    let part = choices[rest % choices.len()];
+                    rest /= choices.len();
+                    part
+                };
+                design.push(Drafted::Column(choices.iter().map(part).collect()));
+            }
+        }
+        Ok(design)
+    }
+
+    pub fn name_of(&self, parts: &[Part]) -> String {
+        name_of(&self.list, parts)
+    }
+
+    /// Keeps only what the columns are made of.
+    pub fn keep_used(&mut self, columns: &mut [crate::Column]) {
+        let mut used = vec![false; self.list.len()];
+        columns.iter().flat_map(|column| &column.parts).for_each(|part| used[part.variable] = true);
+        let before = |variable: usize| used[..variable].iter().filter(|used| **used).count();
+        columns.iter_mut().flat_map(|column| &mut column.parts).for_each(|part| part.variable = before(part.variable));
+        let mut keep = used.iter();
+        self.list.retain(|_| keep.next().is_some_and(|used| *used));
+        let mut keep = used.iter();
+        self.values.retain(|_| keep.next().is_some_and(|used| *used));
+    }
+}
+
+/// The values of an expression in all rows that are kept.
+pub(super) fn evaluate<'c>(
+    table: &Table,
+    columns: &'c Columns,
+    expression: &Expression,
+) -> Result<Cow<'c, [f64]>, CsvError> {
+    let numbers = |name: &str| columns.data.get(name).map_or(&[][..], |data| &data.numbers);
+    if let Some(name) = expression.as_column() {
+        return Ok(Cow::Borrowed(numbers(name)));
+    }
+    let names = expression.columns();
+    let data: Vec<&[f64]> = names.iter().map(|name| numbers(name)).collect();
+    let bound = expression.0.bind(&mut |name| names.iter().position(|known| known == name).unwrap_or_default());
+    let mut values = Vec::with_capacity(columns.users.len());
+    for row in 0..columns.users.len() {
+        let value = bound.value(&|column| data[*column][row]);
+        if !value.is_finite() {
+            let line = columns.line_of(table, row)?;
+            return Err(CsvError::NotFinite { line, expression: expression.to_string(), value });
+        }
+        values.push(value);
+    }
+    Ok(Cow::Owned(values))
+}
