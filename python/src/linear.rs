@@ -97,7 +97,7 @@ pub fn linear_saga<'py>(
         _ => RowsView::Dense { dim, values },
     };
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
-    let model = LinearModel { rows, targets: targets.as_slice()?, weights, loss, l2, intercept };
+    let model = LinearModel { rows, targets: targets.as_slice()?, weights, offsets: None, loss, l2, intercept };
     let start = start.as_slice()?;
     py.detach(|| {
         let mut saga = LinearSaga::on(&model, start, step_size, seed).map_err(refused)?;

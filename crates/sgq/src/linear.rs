@@ -67,6 +67,7 @@ pub use model::{LinearError, LinearModel, RowsView};
 ///     rows: RowsView::Dense { dim: 1, values: &[0.0; 5] },
 ///     targets: &[1.0, 1.0, 1.0, 3.0, 3.0],
 ///     weights: Some(&[1.0, 1.0, 1.0, 2.0, 2.0]),
+///     offsets: None,
 ///     loss: Loss::Squares,
 ///     l2: 0.1,
 ///     intercept: true,
@@ -143,6 +144,7 @@ struct RowState {
     length: u32,
     asked: u32,
     target: f64,
+    offset: f64,
     /// The slope at its last answer.
     slope: f64,
     /// Its part of the mean, `ŵ_i`, and `ŵ_i / p_i`.
@@ -155,11 +157,17 @@ impl RowState {
         self.start..self.start + self.length as usize
     }
 
+    /// The slope of its loss where its features and the intercept predict that.
+    #[inline(always)]
+    fn slope_at(&self, loss: Loss, prediction: f64) -> f64 {
+        loss.slope(prediction + self.offset, self.target)
+    }
+
     /// Takes in the answer at a prediction, and returns the change of its slope times `ŵ_i / p_i` and times `ŵ_i`.
     #[inline(always)]
     fn answer(&mut self, loss: Loss, prediction: f64) -> (f64, f64) {
         self.asked = self.asked.saturating_add(1);
-        let slope = loss.slope(prediction, self.target);
+        let slope = self.slope_at(loss, prediction);
         let change = slope - self.slope;
         self.slope = slope;
         (self.pull * change, self.part * change)
@@ -196,6 +204,9 @@ impl<'p> LinearSaga<'p> {
         if let Some(user) = (0..problem.users()).find(|user| problem.weight_of_user(*user) != 1.0) {
             return Err(LinearError::UserWeight { user });
         }
+        if problem.has_free_intercept() {
+            return Err(LinearError::FreeIntercept);
+        }
         Self::build(LinearModel::of(problem), start, step_size, seed, Sampling::uniform(f64::NAN), 0.0)
     }
 
@@ -227,7 +238,7 @@ impl<'p> LinearSaga<'p> {
             if step_size.is_finite() { step_size } else { 1.0 }
         });
         let mut saga = Self::build(*model, start, step_size, seed, sampling, constant)?;
-        let slopes = |user: &RowState| user.part * model.loss.slope(0.0, user.target);
+        let slopes = |user: &RowState| user.part * user.slope_at(model.loss, 0.0);
         let norm = if start.iter().all(|x| *x == 0.0) {
             saga.surrogate_norm()
         } else {
@@ -268,8 +279,9 @@ impl<'p> LinearSaga<'p> {
                 None => 1.0 / likely,
                 Some(_) => parts[row] * count as f64 / likely,
             };
+            let offset = model.offsets.map_or(0.0, |offsets| offsets[row]);
             let (length, target) = (length as u32, model.targets[row]);
-            RowState { start, length, asked: 0, target, slope: 0.0, part: parts[row], pull }
+            RowState { start, length, asked: 0, target, offset, slope: 0.0, part: parts[row], pull }
         };
         let (columns, last) = start.split_at(dim);
         let place = match model.rows {

@@ -127,7 +127,7 @@ impl WithSimd for Refresh<'_> {
         let still = x.iter().all(|x| *x == 0.0);
         for (user, a) in users.iter_mut().zip(values.chunks_exact(dim)) {
             if anew {
-                user.slope = loss.slope(if still { 0.0 } else { dot(a, x) } + intercept.value(), user.target);
+                user.slope = user.slope_at(loss, if still { 0.0 } else { dot(a, x) } + intercept.value());
             }
             let more = user.part * user.slope;
             for (mean, a) in mean.iter_mut().zip(a) {

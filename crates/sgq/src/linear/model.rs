@@ -117,7 +117,7 @@ impl<'d> RowsView<'d> {
     }
 }
 
-/// A regression on data in one place: `f(x, b) = Σ w_r loss(a_r·x + b, y_r) / Σ w + (λ/2) ‖x‖²`.
+/// A regression on data in one place: `f(x, b) = Σ w_r loss(a_r·x + o_r + b, y_r) / Σ w + (λ/2) ‖x‖²`.
 ///
 /// Nobody has to be asked, and nothing is computed beforehand: there are no users, no optimum and no constants here.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +128,8 @@ pub struct LinearModel<'d> {
     pub targets: &'d [f64],
     /// What each row counts, `w_r`; without it all count the same.
     pub weights: Option<&'d [f64]>,
+    /// What each row's prediction has besides its features, `o_r`; nothing where there are none.
+    pub offsets: Option<&'d [f64]>,
     /// The loss.
     pub loss: Loss,
     /// The penalty `λ`.
@@ -143,6 +145,7 @@ impl<'d> LinearModel<'d> {
             rows: problem.rows().into(),
             targets: problem.targets(),
             weights: None,
+            offsets: problem.offsets(),
             loss: problem.loss(),
             l2: problem.l2(),
             intercept: false,
@@ -179,6 +182,14 @@ impl<'d> LinearModel<'d> {
         }
         if !(self.l2 >= 0.0 && self.l2.is_finite()) {
             return data(format!("the L2 penalty is {}: it must not be negative", self.l2));
+        }
+        if let Some(offsets) = self.offsets {
+            if offsets.len() != count {
+                return data(format!("there are {count} rows and {} offsets: give one for each", offsets.len()));
+            }
+            if let Some(row) = offsets.iter().position(|offset| !offset.is_finite()) {
+                return data(format!("the offset of row {row} is {}: it must be finite", offsets[row]));
+            }
         }
         let Some(weights) = self.weights else { return Ok(()) };
         if weights.len() != count {
@@ -248,9 +259,11 @@ pub enum LinearError {
     RowsPerUser { user: usize, rows: usize },
     #[error("user {user} counts more or less than others, and here all must count the same: take a session instead")]
     UserWeight { user: usize },
+    #[error("the problem has no penalty on its first column: take a session instead, or rows with an intercept (on)")]
+    FreeIntercept,
     #[error("{message}")]
     Data { message: String },
-    #[error("the curvature of Poisson's loss has no bound, and no step size follows from it: give a step size")]
+    #[error("the curvature of the loss has no bound, and no step size follows from it: give a step size")]
     NoBound,
     #[error(transparent)]
     Settings(#[from] SettingsError),

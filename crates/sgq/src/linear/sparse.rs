@@ -61,7 +61,7 @@ impl Sparse {
             let numbers = || columns[row.clone()].iter().map(|column| *column as usize).zip(&values[row.clone()]);
             if anew {
                 let prediction: f64 = numbers().map(|(column, value)| value * self.coordinates[column].x).sum();
-                user.slope = loss.slope(prediction + intercept.value(), user.target);
+                user.slope = user.slope_at(loss, prediction + intercept.value());
             }
             let more = user.part * user.slope;
             for (column, value) in numbers() {

@@ -15,6 +15,8 @@ struct Data {
     sparse: (Vec<usize>, Vec<u32>, Vec<f64>),
     targets: Vec<f64>,
     weights: Vec<f64>,
+    /// With weights there are offsets, too.
+    offsets: Vec<f64>,
 }
 
 /// Half of the numbers are zero; rows differ in size, so that their chances do.
@@ -39,7 +41,8 @@ fn data(loss: Loss) -> Data {
     };
     let targets = (0..ROWS).map(|_| target()).collect();
     let weights = (0..ROWS).map(|row| [1.0, 0.0, 2.5, 0.3][row % 4]).collect();
-    Data { values, sparse: (starts, columns, numbers), targets, weights }
+    let offsets = (0..ROWS).map(|row| 0.3 * (row % 5) as f64 - 0.5).collect();
+    Data { values, sparse: (starts, columns, numbers), targets, weights, offsets }
 }
 
 impl Data {
@@ -58,7 +61,8 @@ impl Data {
 
     fn model(&self, loss: Loss, l2: f64, weighted: bool, intercept: bool) -> LinearModel<'_> {
         let weights = weighted.then_some(&self.weights[..]);
-        LinearModel { rows: self.dense(), targets: &self.targets, weights, loss, l2, intercept }
+        let offsets = weighted.then_some(&self.offsets[..]);
+        LinearModel { rows: self.dense(), targets: &self.targets, weights, offsets, loss, l2, intercept }
     }
 
     fn shares(&self, weighted: bool) -> Vec<f64> {
@@ -78,7 +82,7 @@ fn gradient(data: &Data, loss: Loss, l2: f64, shares: &[f64], point: &[f64]) -> 
     let b = point.get(DIM).copied().unwrap_or(0.0);
     let mut of_intercept = 0.0;
     for (row, share) in shares.iter().enumerate() {
-        let slope = share * loss.slope(dot(data.row(row), point) + b, data.targets[row]);
+        let slope = share * loss.slope(dot(data.row(row), point) + b + data.offsets[row], data.targets[row]);
         gradient.iter_mut().zip(data.row(row)).for_each(|(sum, a)| *sum += slope * a);
         of_intercept += slope;
     }
@@ -109,7 +113,8 @@ fn naive(data: &Data, model: &LinearModel<'_>, start: &[f64], step_size: Option<
     let step_size = step_size.unwrap_or(1.0 / (2.0 * largest + largest.min(2.0 * n * model.l2)));
 
     let mut x = [&start[..DIM], &[start.get(DIM).map_or(0.0, |b| b / constant)]].concat();
-    let slope = |k: usize, x: &[f64]| model.loss.slope(dot(&row(k), x), data.targets[k]);
+    let offset = |k: usize| model.offsets.map_or(0.0, |offsets| offsets[k]);
+    let slope = |k: usize, x: &[f64]| model.loss.slope(dot(&row(k), x) + offset(k), data.targets[k]);
     let mut table: Vec<Vec<f64>> =
         (0..ROWS).map(|k| row(k).iter().map(|a| shares[k] * slope(k, &x) * a).collect()).collect();
     let mut saga = LinearSaga::on(model, start, None, SEED).unwrap();
@@ -270,6 +275,8 @@ fn what_makes_no_sense_is_refused() {
     }
     assert!(refusal(LinearModel { weights: Some(&[0.0; ROWS]), ..model }).contains("weight 0"));
     assert!(refusal(LinearModel { weights: Some(&[1.0]), ..model }).contains("1 weights"));
+    assert!(refusal(LinearModel { offsets: Some(&[1.0]), ..model }).contains("1 offsets"));
+    assert!(refusal(LinearModel { offsets: Some(&[f64::NAN; ROWS]), ..model }).contains("the offset of row 0"));
     assert!(refusal(LinearModel { targets: &[1.0], ..model }).contains("1 targets"));
     assert!(refusal(LinearModel { loss: Loss::Logistic, ..model }).contains("target of row"));
     assert!(refusal(LinearModel { l2: -1.0, ..model }).contains("penalty"));
@@ -299,4 +306,19 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(LinearSaga::on(&counts, &[0.0; DIM + 1], None, SEED).unwrap_err(), LinearError::NoBound);
     let mut fast = LinearSaga::on(&model, &[0.0; DIM + 1], Some(1e3), SEED).unwrap();
     assert!(matches!(fast.epoch(None, 1_000_000), Some(StopReason::Diverged { .. })));
+}
+
+/// Offsets of a problem are seen, and a column without a penalty is refused: both would be another model.
+#[test]
+fn a_problem_with_offsets_is_taken_as_it_is() {
+    let data = data(Loss::Logistic);
+    let blocks: Vec<usize> = (0..=ROWS).collect();
+    let rows = || Rows::Dense { dim: DIM, values: data.values.clone() };
+    let builder = || Regression::builder(rows(), data.targets.clone(), &blocks, Loss::Logistic).l2(0.1);
+    let problem = builder().offsets(data.offsets.clone()).build().unwrap();
+    let mut saga = LinearSaga::new(&problem, &[0.0; DIM], 0.02, SEED).unwrap();
+    saga.run(60_000);
+    assert_close(&saga.point(), &problem.optimum().unwrap().point, 1e-9, "the optimum");
+    let free = builder().free_intercept().build().unwrap();
+    assert_eq!(LinearSaga::new(&free, &[0.0; DIM], 0.02, SEED).unwrap_err(), LinearError::FreeIntercept);
 }
