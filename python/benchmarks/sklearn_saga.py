@@ -33,7 +33,7 @@ from sgq.sklearn import GroupedLogisticRegression, GroupedPoissonRegressor, Grou
 
 L2 = 0.01
 ROUNDS = 5
-EPOCHS = [2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512, 768, 1024]
+EPOCHS = [2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512]
 TARGETS = [1e-4, 1e-8]
 DATA = Path(__file__).parents[2] / "data"
 

@@ -164,23 +164,25 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no type
         return fit.point
 
     def _session(
-        self, rows: Rows, X: Any, y: Vector, loss: problems.Loss, l2: float, start: Vector | None, slopes: Vector, seed: int
+        self, rows: Rows, X: Any, y: Vector, loss: problems.Loss, l2: float, intercept: bool, start: Vector, slopes: Vector, seed: int
     ) -> Vector:
-        """The point where a session stops. `slopes` are those of the rows at zero."""
+        """The point where a session stops; the intercept, if there is one, comes last. `slopes` are those of the rows at zero."""
         equal = self.weigh == "users" and rows.group is not None
         problem = problems.regression(
-            X, y, rows.group, loss=loss, l2=l2, weights=rows.weights, solve=False, user_weights="equal" if equal else "rows"
-        )
+            X, y, rows.group, loss=loss, l2=l2, weights=rows.weights, free_intercept=intercept, solve=False,
+            user_weights="equal" if equal else "rows",
+        )  # fmt: skip
         slopes = rows.shares * slopes
+        of_intercept = [slopes.sum(), abs(slopes).sum()] if intercept else [0.0, 0.0]
         # Where zero is the optimum its gradient is nothing but rounding, and no part of that is ever reached.
-        rounding = 1e-13 * np.linalg.norm(abs(X).T @ abs(slopes)) + np.finfo(float).tiny
-        tolerance = float(max(self.tol * np.linalg.norm(X.T @ slopes), rounding))
+        rounding = 1e-13 * np.hypot(np.linalg.norm(abs(X).T @ abs(slopes)), of_intercept[1]) + np.finfo(float).tiny
+        tolerance = float(max(self.tol * np.hypot(np.linalg.norm(X.T @ slopes), of_intercept[0]), rounding))
         # Where every row is a user no question is expensive, and frugal's look at everybody with each would be.
         method = "saga" if self.method is None and rows.group is None else self.method
         try:
             session = Session(
                 method,
-                x0=start,
+                x0=np.roll(start, 1) if intercept else start,
                 problem=problem,
                 step_size=self.step_size,
                 budget=self._most(),
@@ -198,7 +200,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc] # scikit-learn has no type
             session.simulate(AT_ONCE)
         self._count(session.steps, session.queries, session.queries_per_user)
         self._say(str(session.stop_reason), str(session.message), session.surrogate_gradient_norm, tolerance)
-        return session.point
+        return np.roll(session.point, -1) if intercept else session.point
 
     def _count(self, steps: int, queries: int, per_user: NDArray[Any]) -> None:
         self.n_iter_ += steps

@@ -81,7 +81,7 @@ class _Objective:
 
 
 def poisson(
-    X: Any, y: Vector, shares: Vector, l2: float, intercept: bool, start: Vector | None, tol: float, most_looks: int
+    X: Any, y: Vector, shares: Vector, l2: float, intercept: bool, start: Vector, tol: float, most_looks: int
 ) -> Found:
     """Runs until the gradient is `tol` times as long as at zero, or all rows were looked at so often."""
     objective = _Objective(X, y, shares, l2, intercept)
@@ -90,7 +90,7 @@ def poisson(
     slopes = abs(shares * (1 - y))
     rounding = 1e-13 * np.hypot(np.linalg.norm(abs(X).T @ slopes), slopes.sum()) + np.finfo(float).tiny
     tolerance = float(max(tol * np.linalg.norm(gradient), rounding))
-    if start is not None:
+    if start.any():
         tried = objective(start)
         # Worse than zero it would be no help.
         if tried[0] < value:

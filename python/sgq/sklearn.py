@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,6 @@ try:
     from scipy import sparse
     from scipy.special import expit
     from sklearn.base import ClassifierMixin, RegressorMixin
-    from sklearn.utils import check_scalar
     from sklearn.utils.class_weight import compute_class_weight
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import validate_data
@@ -135,7 +133,7 @@ class GroupedRidge(RegressorMixin, Estimator):  # type: ignore[misc] # scikit-le
         if direct:
             point = self._saga(rows, X, targets, "squares", float(self.l2), free, start, self._seed())
         else:
-            point = self._session(rows, X, targets, "squares", float(self.l2), start, -targets, self._seed())
+            point = self._session(rows, X, targets, "squares", float(self.l2), False, start, -targets, self._seed())
         self.coef_ = unit * point[: X.shape[1]]
         self.intercept_ = middle + unit * float(point[X.shape[1] :].sum()) - float(center @ self.coef_)
         return self
@@ -155,9 +153,8 @@ class GroupedPoissonRegressor(RegressorMixin, Estimator):  # type: ignore[misc] 
     parameters, where its equation is solved by conjugate gradients): the curvature of Poisson's loss has no bound, so that no step size of SAGA is safe. `step_size` and
     `random_state` mean nothing then, and `n_iter_` counts its steps.
 
-    With groups or a method a session asks users, and the intercept's distance from the logarithm of the mean count is
-    penalised as everything else is. `L_i` are those of rates up to the larger of the mean and the count itself: with
-    counts that vary much give a method that learns them, such as the default, frugal.
+    With groups or a method a session asks users. The `L_i` that it sees are those of rates up to the larger of the mean and the
+    count itself; with counts that vary much take a method that learns them, such as the default, frugal.
 
     Parameters
     ----------
@@ -199,9 +196,10 @@ class GroupedPoissonRegressor(RegressorMixin, Estimator):  # type: ignore[misc] 
         unit = float(counts @ rows.shares) if self.fit_intercept else 1.0
         l2, scaled, columns = float(self.l2) / unit, counts / unit, X.shape[1]
         before = self._before((columns,))
-        start = None if before is None else np.append(before[0][0], before[1][0] - np.log(unit))
+        start = np.zeros(columns + self.fit_intercept)
+        if before is not None:
+            start[:columns], start[columns:] = before[0][0], before[1][0] - np.log(unit)
         if direct:
-            start = start if start is None or self.fit_intercept else start[:-1]
             most = max(self._most() // len(counts), 1)
             found = _newton.poisson(X, scaled, rows.shares, l2, self.fit_intercept, start, float(self.tol), most)
             self._count(found.steps, found.looks * len(counts), np.full(len(counts), found.looks))
@@ -212,13 +210,7 @@ class GroupedPoissonRegressor(RegressorMixin, Estimator):  # type: ignore[misc] 
             self._say("gradient" if reached else "budget", words, unit * found.norm, unit * found.tolerance)
             point = found.point
         else:
-            point = np.zeros(columns + 1)
-            if self.fit_intercept:
-                X = _with_constant(X, 1.0)
-            else:
-                start = None if start is None else start[:-1]
-            found_point = self._session(rows, X, scaled, "poisson", l2, start, 1 - scaled, seed)
-            point[: len(found_point)] = found_point
+            point = self._session(rows, X, scaled, "poisson", l2, self.fit_intercept, start, 1 - scaled, seed)
         self.coef_ = point[:columns]
         self.intercept_ = float(point[columns:].sum()) + float(np.log(unit))
         return self
@@ -235,13 +227,11 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
     classes, weigh that mean. With `weigh="users"` it is over users, of the mean over each one's rows: users count the same,
     however many rows they have.
 
-    Without groups and `method` nobody has to be asked: the rows are gone through by SAGA that remembers one number a row, the
-    intercept `b` is not penalised, and the model is scikit-learn's `LogisticRegression(C=1 / (len(X) * l2))`; with weights
-    `C=1 / (sum of the weights * l2)`.
+    The intercept `b` is not penalised, and the model is scikit-learn's `LogisticRegression(C=1 / (len(X) * l2))`, with groups and
+    without; with weights `C=1 / (sum of the weights * l2)`.
 
-    With groups or a method a session asks users, and the intercept is penalised as everything else, as with liblinear: it is
-    the weight of a column that is `intercept_scaling` in every row, and `l2 / 2 (b / intercept_scaling)²` is added. So where
-    one class is rare its chance is overestimated; a larger scaling mends that, and makes the steps smaller.
+    Without groups and `method` nobody has to be asked: the rows are gone through by SAGA that remembers one number a row. With
+    groups or a method a session asks users.
 
     More than two classes are told apart one against the rest, each in a run of its own: the queries of all of them are
     paid for, and the budget is that of each. That is not the multinomial model of scikit-learn: the probabilities are scaled
@@ -254,8 +244,6 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
     ----------
     method, l2, fit_intercept, weigh, budget, tol, step_size, warm_start, random_state, method_options
         As in `GroupedRidge`.
-    intercept_scaling : float, default=1.0
-        The number in the intercept's column, where the intercept is penalised.
     class_weight : dict, "balanced" or None, default=None
         What each class counts, times `sample_weight`; "balanced" makes all classes count the same.
 
@@ -285,7 +273,6 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         *,
         l2: float = 0.01,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         weigh: Literal["rows", "users"] = "rows",
         budget: int | None = None,
@@ -299,7 +286,6 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
             method, l2=l2, fit_intercept=fit_intercept, weigh=weigh, budget=budget, tol=tol, step_size=step_size,
             warm_start=warm_start, random_state=random_state, method_options=method_options,
         )  # fmt: skip
-        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
 
     def fit(
@@ -315,32 +301,28 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         self.classes_, labels = np.unique(rows.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has only one class, {self.classes_[0]!r}: a classifier needs two or more")
-        above = {"min_val": 0, "include_boundaries": "neither"}
-        scaling = float(check_scalar(self.intercept_scaling, "intercept_scaling", Real, **above))
         direct, columns = self._in_one_place(rows), X.shape[1]
         X, center = rows.X, np.zeros(columns)
-        if self.fit_intercept:
-            X, center = centred(X, rows.shares) if direct else (_with_constant(X, scaling), center)
+        if self.fit_intercept and direct:
+            X, center = centred(X, rows.shares)
         # Of two classes the second is told from the first; of more each one from the rest.
         positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         starts, before = np.zeros((len(positives), columns + 1)), self._before((len(positives), columns))
         if before is not None:
             starts[:, :columns] = before[0]
             starts[:, columns] = before[1] + before[0] @ center
-        if not direct:
-            starts[:, columns] /= scaling
         if not self.fit_intercept:
             starts = starts[:, :columns]
-        seed, found = self._seed(), np.zeros((len(positives), columns + 1))
+        l2, free, seed, found = float(self.l2), self.fit_intercept, self._seed(), np.zeros((len(positives), columns + 1))
         for run, positive in enumerate(positives):
             signs = np.where(labels == positive, 1.0, -1.0)
             if direct:
-                point = self._saga(rows, X, signs, "logistic", float(self.l2), self.fit_intercept, starts[run], seed)
+                point = self._saga(rows, X, signs, "logistic", l2, free, starts[run], seed)
             else:
-                point = self._session(rows, X, signs, "logistic", float(self.l2), starts[run], -signs / 2, seed)
+                point = self._session(rows, X, signs, "logistic", l2, free, starts[run], -signs / 2, seed)
             found[run, : len(point)] = point
         self.coef_ = found[:, :columns]
-        self.intercept_ = found[:, columns] * (1.0 if direct else scaling) - self.coef_ @ center
+        self.intercept_ = found[:, columns] - self.coef_ @ center
         return self
 
     def _weights(self, y: NDArray[Any], weights: Vector | None) -> Vector | None:
@@ -382,9 +364,3 @@ class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[mis
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
-
-
-def _with_constant(X: Any, number: float) -> Any:
-    """X and one more column, which is that number in every row: the intercept's, where it is penalised."""
-    column = np.full((X.shape[0], 1), number)
-    return sparse.hstack([X, column], format="csr") if sparse.issparse(X) else np.hstack([X, column])
