@@ -635,7 +635,7 @@ def recover(damaged: str | PathLike[str], new: str | PathLike[str]) -> Recovered
     `sgq.open`, and goes on from the answers that were saved.
     """
 
-def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str) -> Problem:
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str, free_intercept: bool) -> Problem:
     """
     A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
     """
