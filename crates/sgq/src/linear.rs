@@ -7,7 +7,7 @@ mod model;
 mod sample;
 mod sparse;
 
-use std::ops::Range;
+use std::{hint::black_box, ops::Range};
 
 use crate::{
     Oracle as _, Random, SettingsError, StepSizeError, StopReason, kernel,
@@ -87,8 +87,8 @@ pub struct LinearSaga<'p> {
     sampler: Sampler,
     step_size: f64,
     random: Random,
-    /// The user of the coming step.
-    next: usize,
+    /// The users of the two coming steps.
+    next: [usize; 2],
     steps: u64,
     /// How often everybody was asked at one point, and after how many steps last.
     looks: u64,
@@ -179,11 +179,23 @@ struct Stepping<'a> {
     users: &'a mut [RowState],
     sampler: &'a Sampler,
     random: &'a mut Random,
-    next: &'a mut usize,
+    next: &'a mut [usize; 2],
     intercept: &'a mut Intercept,
     loss: Loss,
     step_size: f64,
     l2: f64,
+}
+
+impl Stepping<'_> {
+    /// The row of this step. What is kept of the one after the next is read already, and says where its numbers are.
+    #[inline(always)]
+    fn draw(&mut self) -> usize {
+        let [row, next] = *self.next;
+        let after = self.sampler.draw(self.users.len(), self.random);
+        black_box(self.users[after].start);
+        *self.next = [next, after];
+        row
+    }
 }
 
 /// The running mean gathers rounding errors: after this many epochs it is computed afresh.
@@ -297,7 +309,7 @@ impl<'p> LinearSaga<'p> {
             users: (0..count).map(user).collect(),
             place,
             intercept: Intercept { x: last, mean: 0.0, constant },
-            next: sampling.sampler.draw(count, &mut random),
+            next: std::array::from_fn(|_| sampling.sampler.draw(count, &mut random)),
             sampler: sampling.sampler,
             step_size,
             random,

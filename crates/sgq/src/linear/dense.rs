@@ -73,15 +73,15 @@ impl WithSimd for Take<'_> {
     // Everything below the dispatch must be inlined into it, or it is compiled for the oldest processor.
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
-        let Self { steps, values, at, stepping } = self;
-        let Stepping { users, sampler, random, next, intercept, loss, step_size, l2 } = stepping;
+        let Self { steps, values, at, mut stepping } = self;
+        let (loss, step_size, l2) = (stepping.loss, stepping.step_size, stepping.l2);
         let dim = at.x.len();
         let (x, mean) = (&mut at.x[..dim], &mut at.mean[..dim]);
         let keep = 1.0 - step_size * l2;
         for _ in 0..steps {
-            let row = std::mem::replace(next, sampler.draw(users.len(), random));
-            fetch(values, &users[*next], dim);
-            let user = &mut users[row];
+            let row = stepping.draw();
+            fetch(values, &stepping.users[stepping.next[0]], dim);
+            let (user, intercept) = (&mut stepping.users[row], &mut *stepping.intercept);
             let a = &values[user.start..][..dim];
             let (down, more) = user.answer(loss, dot(a, x) + intercept.value());
             let by = [keep, step_size, step_size * down, more];

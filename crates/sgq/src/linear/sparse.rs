@@ -20,14 +20,14 @@ pub(super) struct Sparse {
 
 impl Sparse {
     /// Takes that many steps, which must not be more than [`Lags::room`].
-    pub(super) fn take(&mut self, steps: u64, (values, columns): Entries<'_>, stepping: Stepping<'_>) {
+    pub(super) fn take(&mut self, steps: u64, (values, columns): Entries<'_>, mut stepping: Stepping<'_>) {
         let Self { coordinates, lags } = self;
         let coordinates = &mut **coordinates;
-        let Stepping { users, sampler, random, next, intercept, loss, step_size, .. } = stepping;
+        let (loss, step_size) = (stepping.loss, stepping.step_size);
         for _ in 0..steps {
-            let row = std::mem::replace(next, sampler.draw(users.len(), random));
-            fetch(values, columns, users[*next].row());
-            let user = &mut users[row];
+            let row = stepping.draw();
+            fetch(values, columns, stepping.users[stepping.next[0]].row());
+            let (user, intercept) = (&mut stepping.users[row], &mut *stepping.intercept);
             let row = user.row();
             let (columns, values) = (&columns[row.clone()], &values[row]);
             // Two sums, so that an addition need not wait for the one before.
