@@ -23,7 +23,7 @@ def fit(problem, method, queries, seed, folder):
     command = [SGQ, "fit", problem["file"].removeprefix("../"), "--user", problem["user"], "--target", problem["target"]]
     command += ["--loss", problem["loss"], "--l2", str(problem["l2"]), "--method", method, "--seed", str(seed)]
     command += ["--budget", str(queries), "--json", "--quiet", "--force", "--out", folder]
-    for option in ["features", "exclude"]:
+    for option in ["features", "exclude", "factors"]:
         if option in problem:
             command += [f"--{option}", ",".join(problem[option])]
     if problem.get("drop_missing"):

@@ -4,6 +4,7 @@ mod asking;
 mod on_ledger;
 mod options;
 mod report;
+mod statistics;
 mod step;
 
 use std::{
@@ -12,29 +13,35 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::{Method, Oracle as _, Session, Settings, Sight, StepSize, setting::Value};
+use sgq::{Method, Oracle as _, Problem as _, Session, Settings, Sight, StepSize, setting::Value};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
     output::{Claim, Folder, file_name, quoted},
 };
-use sgq_data::{Card, Dataset};
+use sgq_data::{
+    Card, Dataset,
+    glm::{StdErrors, null_point},
+};
 
 use crate::{
     Outcome,
     experiments::interrupt_flag,
-    model::{Coefficient, FORMAT, Model},
+    model::{FORMAT, Model},
     terminal,
 };
-use asking::Run;
 pub use asking::in_parts;
+use asking::{Precision, Run};
 use on_ledger::Users;
-use options::{ChosenLoss, DataOptions, FitError, MethodOptions, TableFormat};
+use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
+use statistics::{Statistics, Subject};
 pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
+///
+/// Its coefficients are those of a regression on all rows in one place, R's glm: rows count alike, and there is no penalty.
 ///
 /// The data of all users are in one file, so this is a simulation: each user is asked for the gradient on its own rows
 /// only, and every query is counted and billed to it as in a real run. The gap is measured against the optimum on all
@@ -42,8 +49,9 @@ pub use step::StepRule;
 #[derive(clap::Args)]
 #[command(
     allow_negative_numbers = true,
-    after_help = "Example:\n  sgq fit patients.csv --user hospital --target died --budget 300\n\nIt writes model.json (for \
-                  `sgq predict`), queries.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
+    after_help = "Examples:\n  sgq fit patients.csv --user hospital --formula \"died ~ age + sex * ward\" --close\n  sgq fit patients.csv \
+                  --user hospital --target died --budget 300\n\nIt writes model.json (for `sgq predict`), queries.csv, influence.csv, \
+                  gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
                   Why frugal by default: nothing is to be tuned, and for small gaps it needs few queries on average on \
                   real data. With more than 10,000 users its look at everybody with each query takes long, and saga is \
                   the default. The paper's sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\n\
@@ -57,6 +65,18 @@ pub struct Args {
     data: DataOptions,
     #[command(flatten)]
     method: MethodOptions,
+    /// Ask every user one more question at the end, for its information, deviance and counts: standard errors are then exact
+    #[arg(long)]
+    close: bool,
+    /// Which standard errors to print: model, as glm does; or clustered by user
+    #[arg(long, value_name = "KIND", default_value = "model")]
+    errors: Errors,
+    /// Do without what no real run knows: the gap, and whether columns are collinear or separated before anybody is asked
+    #[arg(long, conflicts_with = "target_gap")]
+    no_diagnostics: bool,
+    /// Print the method's own numbers as well
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
     /// Folder to write to [default: out/ and the file's name]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -74,6 +94,15 @@ pub struct Args {
     quiet: bool,
 }
 
+/// Which standard errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[value(rename_all = "lower")]
+#[serde(rename_all = "lowercase")]
+enum Errors {
+    Model,
+    Clustered,
+}
+
 /// As many queries, or as many for each user, where nobody says.
 const DEFAULT_BUDGET: u64 = 500;
 const DEFAULT_BUDGET_PER_USER: u64 = 10;
@@ -82,7 +111,7 @@ const DEFAULT_BUDGET_PER_USER: u64 = 10;
 const WORTH_SAYING: u64 = 100_000_000;
 
 /// What a fit writes.
-const FILES: [&str; 5] = ["model.json", "queries.csv", "gap.csv", "gap.svg", "gap.png"];
+const FILES: [&str; 6] = ["model.json", "queries.csv", "influence.csv", "gap.csv", "gap.svg", "gap.png"];
 
 impl Args {
     /// The same data, read and asked in the same way, is the same fit.
@@ -93,8 +122,12 @@ impl Args {
             data: &'a DataOptions,
             #[serde(flatten)]
             method: &'a MethodOptions,
+            close: bool,
+            errors: Errors,
+            no_diagnostics: bool,
         }
-        let settings = Settings { data: &self.data, method: &self.method };
+        let Self { data, method, close, errors, no_diagnostics, .. } = self;
+        let settings = Settings { data, method, close: *close, errors: *errors, no_diagnostics: *no_diagnostics };
         Claim::new("fit", &settings).about(&self.file).writes(FILES).force(self.force)
     }
 }
@@ -104,17 +137,36 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     // A slip in the command is named before the folder is looked at.
     args.method.choose(0)?;
     args.claim().check(&out)?;
-    let (data, loss) = args.data.read(&args.file)?;
-    let in_file = |message: String| format!("{}: {message}", args.file.display());
-    let problem = data.regression(loss.loss, args.data.l2).map_err(|error| in_file(error.to_string()))?;
-    let problem = args.data.weights.weigh(problem, &data).map_err(|error| in_file(error.to_string()))?;
-    let card = Card::new(&data, &problem);
-
-    let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * problem.users() as u64).min(MAX_BUDGET);
+    let (data, chosen) = args.data.read(&args.file)?;
+    let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
+    let subject = Subject {
+        data: &data,
+        encoding: &encoding,
+        family: chosen.family,
+        weigh: args.data.weigh,
+        l2: args.data.l2,
+        std_errors: match args.errors {
+            Errors::Model => StdErrors::Model,
+            Errors::Clustered => StdErrors::Clustered,
+        },
+    };
+    let in_file = |error: Box<dyn Error>| format!("{}: {error}", args.file.display());
+    let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * data.users() as u64).min(MAX_BUDGET);
     let budget = args.method.budget.unwrap_or(default_budget);
-    let method = args.method.choose(budget.min(problem.users() as u64))?;
-    let start = vec![0.0; problem.dim()];
-    let mut settings = Settings::for_problem(start, &problem).budget(budget).seed(args.method.seed);
+    let method = args.method.choose(budget.min(data.users() as u64))?;
+    // Constants take long with many columns, and most methods that need none are not helped by them.
+    let needs_constants = method.has_step_size() || args.method.certified_gap.is_some() || args.verbose;
+    let problem = match (args.no_diagnostics, needs_constants) {
+        (true, true) => subject.regression()?.unsolved().map_err(|error| in_file(error.into()))?,
+        (true, false) => subject.regression()?.bare().map_err(|error| in_file(error.into()))?,
+        (false, all) => {
+            subject.check().map_err(|error| in_file(error.into()))?;
+            subject.solved(|builder| if all { builder.build() } else { builder.solved() }).map_err(in_file)?
+        }
+    };
+    let start = null_point(&subject.observations(), encoding.has_intercept());
+    let card = Card::new(&data, &problem);
+    let mut settings = Settings::for_problem(start.clone(), &problem).budget(budget).seed(args.method.seed);
     settings = settings.open(args.method.open).answers(args.method.answers);
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
@@ -142,10 +194,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
     };
     if let Some(part) = args.method.target_gap {
-        if card.gap_at_zero <= 0.0 {
-            return Err(FitError::NothingToGain.into());
-        }
-        settings = settings.target_gap(part * card.gap_at_zero);
+        let gap = problem.gap(&start).filter(|gap| *gap > 0.0).ok_or(FitError::NothingToGain)?;
+        settings = settings.target_gap(part * gap);
     }
     let storage = args.method.storage(&method, &problem)?;
     let estimate = storage.estimate(problem.users(), problem.dim());
@@ -167,10 +217,27 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let interrupt = interrupt_flag()?;
     let mut folder = Folder::open(&out, args.claim())?;
     let bar = terminal::query_progress(method.name(), budget, args.quiet);
-    let run = users.ask(&problem, budget, interrupt, &bar)?;
+    let precision = Precision { errors: args.method.precision(&method), weight: data.weights.iter().sum() };
+    let run = users.ask(&problem, precision, budget, interrupt, &bar)?;
     let session = users.session();
 
-    let model = model(args, &data, loss, session.point(), run.interrupted())?;
+    let statistics = match args.close && !run.diverged() && !run.interrupted() {
+        true => subject.close(session.point())?,
+        false => subject.learned(session, &run.secants),
+    };
+    let model = Model {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        interrupted: run.interrupted(),
+        diverged: false,
+        user: args.data.user.clone(),
+        target: encoding.response().to_string(),
+        formula: args.data.in_words(&encoding),
+        family: chosen.family,
+        l2: args.data.l2,
+        standardised: session.point().to_vec(),
+        encoding: encoding.clone(),
+    };
     let settings = SettingsReport {
         step_size,
         step_size_rule: step_rule,
@@ -179,7 +246,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         numbers_budget: args.method.numbers_budget,
         open: args.method.open,
         answers: args.method.answers,
-        weights: args.data.weights,
+        precision: precision.errors,
         tolerance,
         certified_gap: args.method.certified_gap,
         target_gap: args.method.target_gap,
@@ -192,17 +259,31 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         standardised: !args.data.no_standardise,
         table: method.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
-    let report = Report::new(&args.file, &model, &method, settings, session, &run, &data.user_names, card);
+    let report = Report::new(
+        args,
+        &model,
+        &method,
+        settings,
+        session,
+        &run,
+        &data,
+        card,
+        &statistics,
+        precision.believed(session),
+    )?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
-    folder.write("gap.csv", gap_csv(&run))?;
-    folder.write_figure("gap", &figure(args, &method, session, &run))?;
+    folder.write("influence.csv", influence_csv(&data, &model.encoding.column_names(), &statistics))?;
+    if !args.no_diagnostics {
+        folder.write("gap.csv", gap_csv(&run))?;
+        folder.write_figure("gap", &figure(args, &model, &method, session, &run))?;
+    }
     folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;
     } else if !args.quiet {
-        terminal::say(&report.text(&loss))?;
+        terminal::say(&report.text(&chosen, args.verbose))?;
         terminal::say_written(&folder, "")?;
     }
     if run.interrupted() {
@@ -234,36 +315,24 @@ fn stem(file: &Path) -> String {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
 }
 
-fn model(
-    args: &Args,
-    data: &Dataset,
-    loss: ChosenLoss,
-    point: &[f64],
-    interrupted: bool,
-) -> Result<Model, Box<dyn Error>> {
-    let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
-    let original = encoding.on_original_scale(point)?;
-    let names = encoding.column_names();
-    let coefficients = names.into_iter().zip(point).zip(original);
-    Ok(Model {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        interrupted,
-        diverged: false,
-        user: args.data.user.clone(),
-        target: args.data.target.clone(),
-        loss: loss.loss,
-        l2: args.data.l2,
-        coefficients: coefficients
-            .map(|((name, standardised), original)| Coefficient { name, standardised: *standardised, original })
-            .collect(),
-        encoding,
-    })
-}
-
 fn queries_csv(data: &Dataset, billed: &[u64]) -> String {
     let lines = data.user_names.iter().zip(billed).map(|(name, queries)| format!("{},{queries}\n", quoted(name)));
     "user,queries\n".to_owned() + &lines.collect::<String>()
+}
+
+/// What leaving a user out would change, in standard errors; nothing below the heading where that is not known.
+fn influence_csv(data: &Dataset, names: &[String], statistics: &Statistics) -> String {
+    let heading: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
+    let lines = statistics.influence.iter().map(|it| {
+        let changes = it.in_std_errors.iter().flatten().map(|change| format!("{change:?}"));
+        let changes = match &it.in_std_errors {
+            Some(_) => changes.collect::<Vec<_>>(),
+            None => vec![String::new(); names.len()],
+        };
+        let user = data.user_names.get(it.user).map_or_else(String::new, |name| quoted(name).to_string());
+        format!("{user},{},{},{}\n", quoted(&it.largest), it.flagged, changes.join(","))
+    });
+    format!("user,largest,flagged,{}\n", heading.join(",")) + &lines.collect::<String>()
 }
 
 /// `{:?}` prints the shortest digits that read back as the same number.
@@ -272,14 +341,14 @@ fn gap_csv(run: &Run) -> String {
     "queries,gap\n".to_owned() + &lines.collect::<String>()
 }
 
-fn figure(args: &Args, method: &Method, session: &Session<'_>, run: &Run) -> Figure {
+fn figure(args: &Args, model: &Model, method: &Method, session: &Session<'_>, run: &Run) -> Figure {
     let label = match session.sees_more() {
         Some(words) => format!("{} ({words})", method.name()),
         None => method.name().to_owned(),
     };
     let points = run.gaps.iter().map(|(queries, gap)| Point { x: *queries as f64, mean: *gap, error: f64::NAN });
     Figure {
-        title: format!("{} of {}, asked by {}", args.data.target, stem(&args.file), args.data.user),
+        title: format!("{} of {}, asked by {}", model.target, stem(&args.file), args.data.user),
         x_label: "queries".into(),
         y_label: "objective gap (diagnostic, not billed)".into(),
         curves: vec![Curve { label, points: points.collect(), dashed: method.needs_oracle(), ..Curve::default() }],

@@ -6,8 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sgq::problem::Loss;
-use sgq_data::{Encoding, first_few};
+use sgq_data::{Encoding, first_few, glm::Family};
 use thiserror::Error;
 
 /// The number of the format; it changes when older versions could misread it.
@@ -26,20 +25,13 @@ pub struct Model {
     pub diverged: bool,
     pub user: String,
     pub target: String,
-    pub loss: Loss,
+    /// What is predicted, and from what.
+    pub formula: String,
+    pub family: Family,
     pub l2: f64,
-    pub coefficients: Vec<Coefficient>,
+    /// The coefficients of the columns as the regression sees them. Those of the columns as they are stand beside it.
+    pub standardised: Vec<f64>,
     pub encoding: Encoding,
-}
-
-/// One coefficient on both scales.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Coefficient {
-    pub name: String,
-    /// Of the columns as the regression sees them.
-    pub standardised: f64,
-    /// Of the columns as they are in the file.
-    pub original: f64,
 }
 
 /// What every format says of itself.
@@ -67,20 +59,14 @@ impl Model {
         }
     }
 
-    /// The coefficients of the regression on the encoded data.
-    pub fn point(&self) -> Vec<f64> {
-        self.coefficients.iter().map(|coefficient| coefficient.standardised).collect()
-    }
-
     /// What does not fit together, in a file that could be read. The encoding has looked at itself already.
     fn objection(&self) -> Option<String> {
-        let expected = self.encoding.column_names();
-        let names = self.coefficients.iter().map(|coefficient| &coefficient.name);
-        if !names.eq(&expected) {
-            return Some(format!("its coefficients are not those of its columns, {}", first_few(&expected)));
+        let (found, names) = (self.standardised.len(), self.encoding.column_names());
+        if found != names.len() {
+            return Some(format!("it has {found} coefficients for {} columns, {}", names.len(), first_few(&names)));
         }
-        let fits = self.encoding.target().fits(self.loss);
-        (!fits).then(|| format!("its target does not fit the loss {:?}", self.loss))
+        let fits = self.encoding.target().fits(self.family.into());
+        (!fits).then(|| format!("its target does not fit the family {}", self.family))
     }
 }
 

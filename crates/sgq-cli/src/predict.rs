@@ -121,12 +121,12 @@ fn is_input(path: &Path) -> bool {
 fn predict(model: &Model, path: &Path, id: Option<&str>) -> Result<Vec<sgq_data::Prediction>, InFile<PredictError>> {
     let shown = if is_input(path) { Path::new("standard input") } else { path };
     let in_file = |error| InFile { path: shown.to_owned(), error };
-    let point = model.point();
+    let point = &model.standardised;
     if is_input(path) {
-        return model.encoding.predict_rows(io::stdin().lock(), &point, id).map_err(in_file);
+        return model.encoding.predict_rows(io::stdin().lock(), point, id).map_err(in_file);
     }
     let file = File::open(path).map_err(|error| in_file(ReadError::Io(error).into()))?;
-    model.encoding.predict_rows(file, &point, id).map_err(in_file)
+    model.encoding.predict_rows(file, point, id).map_err(in_file)
 }
 
 impl<'m> Prediction<'m> {

@@ -56,8 +56,6 @@ pub struct Options {
     pub standardise: bool,
     /// The loss, which says what the target must be.
     pub loss: Loss,
-    /// What the target must be where the loss does not say it.
-    pub target_kind: Option<TargetKind>,
     /// What stands between two values; none to tell it from the header: a comma, a semicolon or a tab.
     pub delimiter: Option<u8>,
 }
@@ -75,7 +73,6 @@ impl Options {
             drop_constant: false,
             standardise: true,
             loss: Loss::Squares,
-            target_kind: None,
             delimiter: None,
         }
     }
@@ -94,19 +91,11 @@ impl Options {
     pub fn with_formula(user: impl Into<String>, formula: Formula) -> Self {
         Self { features: Features::Formula(formula), ..Self::new(user, "") }
     }
-
-    fn target_kind(&self) -> TargetKind {
-        self.target_kind.unwrap_or(match self.loss {
-            Loss::Logistic => TargetKind::Levels,
-            Loss::Poisson => TargetKind::Count,
-            _ => TargetKind::Number,
-        })
-    }
 }
 
 /// What a target must be: each becomes the [`Target`](crate::Target) of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
+enum TargetKind {
     /// Any number, which is standardised.
     Number,
     /// One of two levels.
@@ -115,6 +104,17 @@ pub enum TargetKind {
     Count,
     /// A positive number, as it is.
     Positive,
+}
+
+impl From<Loss> for TargetKind {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Squares | Loss::Huber { .. } => Self::Number,
+            Loss::Logistic => Self::Levels,
+            Loss::Poisson | Loss::NegativeBinomial { .. } => Self::Count,
+            Loss::Gamma => Self::Positive,
+        }
+    }
 }
 
 /// What to predict from. Without a formula there is an intercept and a main effect for each of some columns.

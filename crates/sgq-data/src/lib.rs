@@ -4,6 +4,7 @@
 //! - [`libsvm`]: sparse rows, grouped in one of several ways;
 //! - [`Formula`]: what is predicted from what, written as in R;
 //! - [`Encoding`]: coefficients on the original scale, and predictions for new rows;
+//! - [`glm`]: standard errors, tests and intervals of a fit, its deviance, and what keeps it from being had;
 //! - [`Card`]: what kind of problem the data make.
 //!
 //! Files may be plain or gzip, which their first bytes tell. What is wrong with one is told by line, column and value.

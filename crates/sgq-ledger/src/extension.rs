@@ -25,7 +25,8 @@ pub struct Extension {
 }
 
 impl Extension {
-    pub(crate) fn apply(&self, session: &mut Session<'_>) -> Result<(), SettingsError> {
+    /// The same of a session in memory.
+    pub fn apply(&self, session: &mut Session<'_>) -> Result<(), SettingsError> {
         if let Some(part) = self.tolerance {
             session.extend_to_tolerance(part)?;
         }

@@ -30,15 +30,11 @@ struct Finished {
     certified: Option<f64>,
     #[serde(default)]
     uncertified: Option<String>,
-    queries: Queries,
+    queries: u64,
     settings: Settings,
-    diagnostic: Diagnostic,
+    #[serde(default)]
+    diagnostic: Option<Diagnostic>,
     problem: Problem,
-}
-
-#[derive(Deserialize)]
-struct Queries {
-    billed: u64,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +70,7 @@ struct Certificate {
     unproven_because: Option<String>,
     believed: Option<Remaining>,
     /// Of all data, which no real run has.
-    diagnostic: Diagnostic,
+    diagnostic: Option<Diagnostic>,
     verdict: String,
 }
 
@@ -123,7 +119,7 @@ impl Finished {
             target: model.target.clone(),
             user: model.user.clone(),
             method: self.method,
-            queries: self.queries.billed,
+            queries: self.queries,
             stop: self.stop,
             unproven_because: proven.is_none().then(|| self.uncertified.unwrap_or_else(unknown)),
             proven,
@@ -183,7 +179,7 @@ impl Certificate {
                 None => format!("nothing: {method} has no estimate of what remains"),
             },
         );
-        if let (Some(gap), Some(part)) = (self.diagnostic.gap, self.diagnostic.relative_gap) {
+        if let Some(Diagnostic { gap: Some(gap), relative_gap: Some(part), .. }) = self.diagnostic {
             let part = short(100.0 * part);
             line("measured", &format!("{}, {part}% of the gap at the start (diagnostic: of all data)", short(gap)));
         }

@@ -1,6 +1,7 @@
 //! Asking the users of a simulation until there is a reason to stop.
 
 use std::{
+    error::Error,
     fmt, io,
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
@@ -9,21 +10,24 @@ use std::{
 use indicatif::ProgressBar;
 use serde::Serialize;
 use sgq::{
-    Answer, Problem, Remaining, Session, StopReason,
+    Answer, Oracle as _, Problem, Remaining, Session, StopReason,
     drive::{Billed, Observer, drive},
     problem::Regression,
-    simulate::SimulationError,
 };
 use sgq_bench::readable::short;
+use sgq_data::glm::Secants;
 
 /// The gap is looked at this many times at most: it takes all rows, a query only one user's.
 const LOOKS: u64 = 1000;
 
 /// What a run gave, besides what its session knows.
 pub struct Run {
-    /// Queries and the gap after them: the first is at the start, the last at the end. Infinite after divergence.
+    /// Queries and the gap after them: the first is at the start, the last at the end. Infinite after divergence; none where
+    /// diagnostics are off.
     pub gaps: Vec<(u64, f64)>,
     pub sent: Sent,
+    /// What the answers say of curvature.
+    pub secants: Secants,
     pub end: End,
 }
 
@@ -73,13 +77,49 @@ impl fmt::Display for End {
 pub fn ask_users(
     session: &mut Session<'_>,
     problem: &Regression,
+    precision: Precision,
     budget: u64,
     interrupt: &AtomicBool,
     bar: &ProgressBar,
-) -> Result<Run, SimulationError> {
-    let mut looks = Looks::new(problem, session.point(), budget, interrupt, bar)?;
-    let stop = drive(session, problem, &mut looks)?;
-    looks.end(session, stop)
+) -> Result<Run, Box<dyn Error>> {
+    let mut looks = Looks::new(problem, session.point(), budget, interrupt, bar);
+    loop {
+        let stop = drive(session, problem, &mut looks)?;
+        match precision.tolerance(session, stop) {
+            Some(part) => session.extend_to_tolerance(part)?,
+            None => return Ok(looks.end(session, stop)),
+        }
+    }
+}
+
+/// How close coefficients are to be to those of the finished fit.
+#[derive(Clone, Copy, Debug)]
+pub struct Precision {
+    /// In standard errors; none where the run stops by another rule.
+    pub errors: Option<f64>,
+    /// What all rows count together: the gap, times this, is in units of the log-likelihood.
+    pub weight: f64,
+}
+
+impl Precision {
+    /// The smaller tolerance to go on to, if one is needed.
+    ///
+    /// A coefficient is `δ` standard errors off at most where `W (f − f*) ≤ δ²/2`: the log-likelihood falls by half the square of the
+    /// distance in standard errors. This is by the model's standard errors, with a dispersion of 1.
+    pub fn tolerance(&self, session: &Session<'_>, stop: Option<StopReason>) -> Option<f64> {
+        const LEAST_PART: f64 = 1e-14;
+        let (errors, remaining) = (self.errors?, session.remaining()?);
+        let is_converged = stop.is_some_and(StopReason::is_converged);
+        let enough = 0.5 * errors * errors / (self.weight * remaining.at_start);
+        let goes_on = is_converged && remaining.part() > enough && enough.is_finite() && remaining.part() > LEAST_PART;
+        // Not to the end at once: the gap at the start is known better on the way.
+        goes_on.then(|| enough.clamp(LEAST_PART, 0.5 * remaining.part()))
+    }
+
+    /// How many standard errors coefficients are believed to be off at most.
+    pub fn believed(&self, session: &Session<'_>) -> Option<f64> {
+        session.remaining().map(|remaining| (2.0 * self.weight * remaining.gap.max(0.0)).sqrt())
+    }
 }
 
 /// What is believed to remain, in parts of the gap at the start.
@@ -98,6 +138,7 @@ pub(super) struct Looks<'a> {
     bar: &'a ProgressBar,
     gaps: Vec<(u64, f64)>,
     sent: Sent,
+    secants: Secants,
 }
 
 impl<'a> Looks<'a> {
@@ -107,19 +148,22 @@ impl<'a> Looks<'a> {
         budget: u64,
         interrupt: &'a AtomicBool,
         bar: &'a ProgressBar,
-    ) -> Result<Self, SimulationError> {
-        let gap = problem.gap(start).ok_or(SimulationError::NoOptimum)?;
+    ) -> Self {
         let every = budget.div_ceil(LOOKS).max(1);
-        Ok(Self { problem, every, interrupt, bar, gaps: vec![(0, gap)], sent: Sent::default() })
+        let gaps = problem.gap(start).map(|gap| (0, gap)).into_iter().collect();
+        let weights: Vec<f64> = (0..problem.users()).map(|user| problem.weight_of_user(user)).collect();
+        let secants = Secants::new(problem.dim(), &weights);
+        Self { problem, every, interrupt, bar, gaps, sent: Sent::default(), secants }
     }
 
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Counts what an answer holds.
-    pub fn count(&mut self, answer: &Answer<'_>) {
+    /// Takes note of an answer: what it holds, and what it says of curvature.
+    pub fn count(&mut self, user: usize, point: &[f64], answer: &Answer<'_>) {
         let Answer { gradient, loss, hessian, .. } = answer;
+        self.secants.take(user, point, gradient);
         self.sent.gradients += gradient.len() as u64;
         self.sent.losses += u64::from(loss.is_some());
         self.sent.hessians += hessian.map_or(0, <[f64]>::len) as u64;
@@ -128,8 +172,10 @@ impl<'a> Looks<'a> {
     /// Looks at the gap after an answer, where it is its turn.
     pub fn look(&mut self, session: &Session<'_>) {
         let queries = session.queries();
-        if queries.is_multiple_of(self.every) {
-            self.gaps.push((queries, self.problem.gap(session.point()).unwrap_or(f64::NAN)));
+        if queries.is_multiple_of(self.every)
+            && let Some(gap) = self.problem.gap(session.point())
+        {
+            self.gaps.push((queries, gap));
         }
     }
 
@@ -146,29 +192,29 @@ impl<'a> Looks<'a> {
     }
 
     /// What it came to; without a reason it was interrupted.
-    pub fn end(self, session: &Session<'_>, stop: Option<StopReason>) -> Result<Run, SimulationError> {
-        let mut run = Run { gaps: self.gaps, sent: self.sent, end: stop.map_or(End::Interrupted, End::Stopped) };
-        // The last look may have been a while ago; what it sees after divergence is not where the run went.
-        let gap = match run.diverged() {
-            true => f64::INFINITY,
-            false => self.problem.gap(session.point()).ok_or(SimulationError::NoOptimum)?,
-        };
-        if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
-            run.gaps.pop();
+    pub fn end(self, session: &Session<'_>, stop: Option<StopReason>) -> Run {
+        let end = stop.map_or(End::Interrupted, End::Stopped);
+        let mut run = Run { gaps: self.gaps, sent: self.sent, secants: self.secants, end };
+        if let Some(gap) = self.problem.gap(session.point()) {
+            // The last look may have been a while ago; what it sees after divergence is not where the run went.
+            let gap = if run.diverged() { f64::INFINITY } else { gap };
+            if run.gaps.last().is_some_and(|(queries, _)| *queries == session.queries()) {
+                run.gaps.pop();
+            }
+            run.gaps.push((session.queries(), gap));
         }
-        run.gaps.push((session.queries(), gap));
         if run.interrupted() {
             self.bar.abandon();
         } else {
             self.bar.finish();
         }
-        Ok(run)
+        run
     }
 }
 
 impl Observer for Looks<'_> {
     fn telling(&mut self, billed: &Billed<'_>) -> io::Result<()> {
-        self.count(&billed.answer);
+        self.count(billed.query.user, &billed.query.point, &billed.answer);
         Ok(())
     }
 

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, error::Error, path::Path, sync::atomic::AtomicB
 use indicatif::ProgressBar;
 use serde_json::Value;
 use sgq::{Detail, Method, Oracle as _, Session, Settings, Ticket, answer::packed, problem::Regression};
-use sgq_ledger::{Kind, Ledger, LedgerError, Plan, Policy, Protection, Question, Reader, Reply, User};
+use sgq_ledger::{Extension, Kind, Ledger, LedgerError, Plan, Policy, Protection, Question, Reader, Reply, User};
 use thiserror::Error;
 
-use super::asking::{Looks, Run, ask_users};
+use super::asking::{Looks, Precision, Run, ask_users};
 use crate::session::to_write;
 
 /// So many of the last answers in a ledger are asked for again, to see that they are of the same data.
@@ -77,33 +77,37 @@ impl<'a> Users<'a> {
     pub fn ask(
         &mut self,
         problem: &Regression,
+        precision: Precision,
         budget: u64,
         interrupt: &AtomicBool,
         bar: &ProgressBar,
     ) -> Result<Run, Box<dyn Error>> {
         let ledger = match self {
-            Self::Simulated(session) => return Ok(ask_users(session, problem, budget, interrupt, bar)?),
+            Self::Simulated(session) => return ask_users(session, problem, precision, budget, interrupt, bar),
             Self::Recorded(ledger) => ledger,
         };
-        let mut looks = Looks::new(problem, &ledger.plan().settings.start, budget, interrupt, bar)?;
+        let mut looks = Looks::new(problem, &ledger.plan().settings.start, budget, interrupt, bar);
         look_back(ledger, &mut looks)?;
-        ledger.ask_many(usize::MAX)?;
-        // In the order of the questions, as without a ledger.
-        while let (None, Some(question)) = (ledger.stop_reason(), ledger.pending().into_iter().next()) {
-            if looks.is_interrupted() {
-                break;
+        while !looks.is_interrupted() {
+            if let Some(part) = precision.tolerance(ledger.session(), ledger.stop_reason()) {
+                ledger.extend(Extension { tolerance: Some(part), ..Extension::default() })?;
             }
+            ledger.ask_many(usize::MAX)?;
+            // In the order of the questions, as without a ledger.
+            let (None, Some(question)) = (ledger.stop_reason(), ledger.pending().into_iter().next()) else {
+                break;
+            };
             let reply = reply(problem, &question);
             ledger.group(|ledger| {
                 ledger.tell(question.ticket, &reply)?;
                 // An answer may be the last one: what would be asked after it is not asked.
                 if ledger.stop_reason().is_none() { ledger.ask_many(usize::MAX).map(drop) } else { Ok(()) }
             })?;
-            looks.count(&reply.answer());
+            looks.count(question.user, &question.point, &reply.answer());
             looks.look(ledger.session());
             looks.show(ledger.session());
         }
-        Ok(looks.end(ledger.session(), ledger.stop_reason())?)
+        Ok(looks.end(ledger.session(), ledger.stop_reason()))
     }
 }
 
@@ -199,12 +203,15 @@ fn look_back(ledger: &Ledger, looks: &mut Looks<'_>) -> Result<(), Box<dyn Error
                 }
             }
             (Kind::Answered, Some(ticket)) => {
-                let Some((_, told)) = reader.answer(&event)? else { break };
+                let (Some((point, told)), Some(user)) = (reader.answer(&event)?, event.user) else { break };
                 if again.tell(Ticket(ticket), told.answer()).is_err() {
                     break;
                 }
-                looks.count(&told.answer());
+                looks.count(user, &point, &told.answer());
                 looks.look(&again);
+            }
+            (Kind::Extended, _) => {
+                serde_json::from_str::<Extension>(event.words.as_deref().unwrap_or_default())?.apply(&mut again)?;
             }
             (Kind::Waited | Kind::Noted, _) => {}
             _ => break,

@@ -6,60 +6,68 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::{
-    Detail, Format, Method, SettingError, Storage,
-    method::METHODS,
-    problem::{Loss, ProblemError, Regression},
-    setting::Value,
-};
+use sgq::{Detail, Format, Method, SettingError, Storage, method::METHODS, problem::Regression, setting::Value};
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
-    Dataset, InFile, Target,
+    Dataset, Encoding, Formula, FormulaError, InFile, Target,
     csv::{self, CsvError, Features, Options},
+    glm::Family,
 };
 use thiserror::Error;
 
 use super::step::StepRule;
 
-/// Which column is what.
+/// What is fitted.
 #[derive(clap::Args, Serialize)]
 pub struct DataOptions {
     /// The column that says whose row it is
     #[arg(long, value_name = "COLUMN")]
     pub user: String,
-    /// The column to predict
-    #[arg(long, value_name = "COLUMN")]
-    pub target: String,
-    /// squares, logistic, poisson, huber or huber:DELTA (in standard deviations of the target; 1.345 where none is given)
-    /// [default: logistic where the target has two levels, else squares]
-    #[arg(long, value_name = "LOSS", value_parser = parse_loss)]
-    loss: Option<Loss>,
+    /// The model as in R, such as "died ~ age + sex * ward + offset(log(days))"
+    #[arg(long, value_name = "FORMULA", value_parser = parse_formula, conflicts_with_all = ["target", "features", "exclude", "factors"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    formula: Option<Formula>,
+    /// The column to predict, in place of a formula
+    #[arg(long, value_name = "COLUMN", required_unless_present = "formula")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    /// gaussian, binomial, poisson, negbin:THETA, gamma, huber or huber:DELTA (in standard deviations of the target; 1.345 where none
+    /// is given) [default: binomial where the target has two levels, else gaussian]
+    #[arg(long, alias = "loss", value_name = "FAMILY")]
+    family: Option<Family>,
     /// The columns to predict from, with commas between [default: all others]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "exclude")]
     features: Option<Vec<String>>,
     /// Columns to leave out, with commas between
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     exclude: Option<Vec<String>>,
-    /// A column that says how much each row counts within its user
+    /// Columns that are factors, though they have numbers, with commas between; text is a factor as it is
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    factors: Option<Vec<String>>,
+    /// A column that says how much each row counts: R's prior weights
     #[arg(long, value_name = "COLUMN")]
     weight: Option<String>,
-    /// What each user counts: equal, every user the same; or rows, every row the same, as in a regression on all rows at once
-    #[arg(long, value_name = "HOW", default_value = "equal")]
-    #[serde(skip_serializing_if = "UserWeights::is_default")]
-    pub weights: UserWeights,
-    /// Leave out rows in which a value is missing
+    /// What counts the same: rows, as in a regression on all rows in one place; or users, however many rows each has
+    #[arg(long, alias = "weights", value_name = "WHAT", default_value = "rows")]
+    pub weigh: Weigh,
+    /// Refuse rows in which a value is missing, instead of leaving them out
     #[arg(long)]
-    drop_missing: bool,
-    /// Take features, and a numeric target, as they are
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    refuse_missing: bool,
+    /// Give the method the columns, and a numeric target, as they are; coefficients are those of the columns as they are in any case
     #[arg(long)]
     pub no_standardise: bool,
-    /// The penalty λ in λ/2 ‖x‖², on every coefficient
-    #[arg(long, value_name = "λ", default_value_t = 0.01)]
+    /// The penalty λ in λ/2 ‖β‖² on the mean loss, on every standardised coefficient but the intercept
+    #[arg(long, value_name = "λ", default_value_t = 0.0, value_parser = parse_penalty)]
     pub l2: f64,
     /// What stands between two values: one character, or tab [default: told from the header]
     #[arg(long, value_name = "C", value_parser = parse_delimiter)]
     delimiter: Option<u8>,
 }
+
+/// Standard errors that a coefficient may be off: none of the digits that people read is another one by it.
+const DEFAULT_PRECISION: f64 = 0.01;
 
 /// More questions than this are not out at once.
 const MAX_OPEN: usize = 1_000_000;
@@ -89,8 +97,12 @@ pub struct MethodOptions {
     #[arg(long, value_name = "WHAT", default_value = "gradient", value_parser = parse_answers)]
     #[serde(skip_serializing_if = "is_gradient")]
     pub answers: Detail,
+    /// Stop once every coefficient is believed to be within so many standard errors of that of the finished fit
+    /// [default: 0.01, where the method can tell and there is no other rule to stop by]
+    #[arg(long, value_name = "ERRORS", value_parser = parse_positive, conflicts_with_all = ["tol", "certified_gap", "target_gap"])]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<f64>,
     /// Stop once so small a part of the gap at the start is believed to remain, by the method's own estimate; or off
-    /// [default: 0.0001, where the method can tell and there is no --target-gap or --certified-gap]
     #[arg(long, value_name = "PART")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tol: Option<Tolerance>,
@@ -165,30 +177,16 @@ impl NewSetting {
     }
 }
 
-/// What each user counts in the objective.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize)]
+/// What counts the same in the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[value(rename_all = "lower")]
 #[serde(rename_all = "lowercase")]
-pub enum UserWeights {
-    /// The objective is the mean over users.
-    #[default]
-    Equal,
+pub enum Weigh {
     /// The objective is the mean over rows.
     Rows,
-}
-
-impl UserWeights {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// The regression with users that count like this.
-    pub fn weigh(self, problem: Regression, data: &Dataset) -> Result<Regression, ProblemError> {
-        match self {
-            Self::Equal => Ok(problem),
-            Self::Rows => problem.weighing_users(&data.row_totals()),
-        }
-    }
+    /// The objective is the mean over users.
+    #[value(alias = "equal")]
+    Users,
 }
 
 /// What is kept of each last gradient.
@@ -202,45 +200,58 @@ pub enum TableFormat {
     Scalars,
 }
 
-/// A loss, and why it was taken where nobody said.
+/// A family, and why it was taken where nobody said.
 #[derive(Clone, Copy, Debug)]
-pub struct ChosenLoss {
-    pub loss: Loss,
+pub struct ChosenFamily {
+    pub family: Family,
     pub because: Option<&'static str>,
 }
 
 impl DataOptions {
-    /// Reads the file for the loss that was asked for, or that the target's levels tell.
-    pub fn read(&self, file: &Path) -> Result<(Dataset, ChosenLoss), FitError> {
-        let chosen = |loss, because| move |data: Dataset| (data, ChosenLoss { loss, because });
-        if let Some(loss) = self.loss {
-            return Ok(csv::read(file, &self.reading(loss)).map(chosen(loss, None))?);
+    /// Reads the file for the family that was asked for, or that the target's levels tell.
+    pub fn read(&self, file: &Path) -> Result<(Dataset, ChosenFamily), FitError> {
+        let chosen = |family, because| move |data: Dataset| (data, ChosenFamily { family, because });
+        if let Some(family) = self.family {
+            return Ok(csv::read(file, &self.reading(family)).map(chosen(family, None))?);
         }
-        match csv::read(file, &self.reading(Loss::Logistic)) {
+        match csv::read(file, &self.reading(Family::Binomial)) {
             Err(InFile { error: CsvError::Classes { .. }, .. }) => {}
-            other => return Ok(other.map(chosen(Loss::Logistic, Some("the target has two levels")))?),
+            other => return Ok(other.map(chosen(Family::Binomial, Some("the target has two levels")))?),
         }
-        let data = csv::read(file, &self.reading(Loss::Squares)).map_err(|error| match error.error {
+        let data = csv::read(file, &self.reading(Family::Gaussian)).map_err(|error| match error.error {
             CsvError::NotANumber { role: "target", .. } => FitError::TextTarget { error },
             _ => error.into(),
         })?;
-        Ok(chosen(Loss::Squares, Some("the target has more than two values"))(data))
+        Ok(chosen(Family::Gaussian, Some("the target has more than two values"))(data))
     }
 
-    fn reading(&self, loss: Loss) -> Options {
-        let features = match (&self.features, &self.exclude) {
-            (Some(names), _) => Features::Only(names.clone()),
-            (None, Some(names)) => Features::Except(names.clone()),
-            (None, None) => Features::All,
+    fn reading(&self, family: Family) -> Options {
+        let features = match (&self.formula, &self.features, &self.exclude) {
+            (Some(formula), ..) => Features::Formula(formula.clone()),
+            (None, Some(names), _) => Features::Only(names.clone()),
+            (None, None, Some(names)) => Features::Except(names.clone()),
+            (None, None, None) => Features::All,
         };
         Options {
             features,
+            factors: self.factors.clone().unwrap_or_default(),
             weight: self.weight.clone(),
-            drop_missing: self.drop_missing,
+            drop_missing: !self.refuse_missing,
             standardise: !self.no_standardise,
-            loss,
+            loss: family.into(),
             delimiter: self.delimiter,
-            ..Options::new(&*self.user, &*self.target)
+            ..Options::new(&self.user, self.target.as_deref().unwrap_or_default())
+        }
+    }
+
+    /// What is predicted, and from what: a formula where there was one.
+    pub fn in_words(&self, encoding: &Encoding) -> String {
+        match &self.formula {
+            Some(formula) => formula.to_string(),
+            None => {
+                let columns = encoding.variables().iter().flat_map(sgq_data::Variable::needs).collect::<Vec<_>>();
+                format!("{} ~ {}", encoding.response(), columns.join(" + "))
+            }
         }
     }
 }
@@ -280,6 +291,13 @@ impl MethodOptions {
         }
     }
 
+    /// How many standard errors a coefficient may be off, where the run is to stop by that.
+    pub fn precision(&self, method: &Method) -> Option<f64> {
+        let stops_otherwise = self.tol.is_some() || self.target_gap.is_some() || self.certified_gap.is_some();
+        let can_tell = method.default_tolerance().is_some();
+        (!stops_otherwise && can_tell).then(|| self.precision.unwrap_or(DEFAULT_PRECISION))
+    }
+
     /// How to keep the table of a method on a problem.
     pub fn storage(&self, method: &Method, problem: &Regression) -> Result<Storage, FitError> {
         if (self.table.is_some() || self.table_folder.is_some()) && !method.keeps_table() {
@@ -301,40 +319,26 @@ impl MethodOptions {
     }
 }
 
-impl ChosenLoss {
-    /// The loss in words, why it was taken, and what is predicted.
+impl ChosenFamily {
+    /// The family in words, why it was taken, and what is predicted.
     pub fn in_words(&self, target: &Target) -> String {
-        let name = match self.loss {
-            Loss::Squares => "squares".to_owned(),
-            Loss::Logistic => "logistic".to_owned(),
-            Loss::Poisson => "poisson".to_owned(),
-            Loss::Huber { delta } => format!("huber, δ = {delta}"),
-            Loss::NegativeBinomial { theta } => format!("negative binomial, θ = {theta}"),
-            Loss::Gamma => "gamma".to_owned(),
-        };
-        let because = self.because.map(|because| format!(": {because}; --loss takes another")).unwrap_or_default();
+        let because = self.because.map(|because| format!(": {because}; --family takes another")).unwrap_or_default();
         let predicts = match target {
-            Target::Levels { positive, .. } => format!("; predicts the probability of {positive:?}"),
+            Target::Levels { positive, .. } => format!("; the probability of {positive:?}"),
             _ => String::new(),
         };
-        format!("{name}{because}{predicts}")
+        format!("{}{because}{predicts}", self.family)
     }
 }
 
-fn parse_loss(text: &str) -> Result<Loss, String> {
-    // Huber's usual 1.345, though of the target's standard deviation, which is known before the residuals' is.
-    let name = text.to_lowercase();
-    match (&*name, name.strip_prefix("huber:")) {
-        ("squares", _) => Ok(Loss::Squares),
-        ("logistic", _) => Ok(Loss::Logistic),
-        ("poisson", _) => Ok(Loss::Poisson),
-        ("huber", _) => Ok(Loss::Huber { delta: 1.345 }),
-        (_, Some(delta)) => Ok(Loss::Huber { delta: parse_positive(delta)? }),
-        _ => {
-            let names = ["squares", "logistic", "poisson", "huber"];
-            Err(format!("there is no such loss{}", suggestion(text, names.into_iter())))
-        }
-    }
+fn parse_formula(text: &str) -> Result<Formula, String> {
+    // The caret stands under the text, which the parser shows on lines of its own.
+    text.parse().map_err(|error: FormulaError| format!("\n{error}"))
+}
+
+fn parse_penalty(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
+    number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }
 
 pub fn parse_positive(text: &str) -> Result<f64, String> {
@@ -413,9 +417,7 @@ pub enum FitError {
     NoTable { method: String },
     #[error("--table scalars needs users with one row each, and some have several: take f32, or sparse where rows are")]
     SeveralRows,
-    #[error(
-        "--table scalars needs users that count the same, or no penalty: take --weights equal, --l2 0 or another --table"
-    )]
+    #[error("--table scalars needs users that count the same, or no penalty: take --l2 0 or another --table")]
     UnequalPenalties,
     #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]
     NothingToGain,
@@ -426,12 +428,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_read_by_name() {
-        assert_eq!(parse_loss("Logistic"), Ok(Loss::Logistic));
-        assert_eq!(parse_loss("huber"), Ok(Loss::Huber { delta: 1.345 }));
-        assert_eq!(parse_loss("huber:0.5"), Ok(Loss::Huber { delta: 0.5 }));
-        assert!(parse_loss("huber:0").is_err());
-        assert!(parse_loss("logistics").unwrap_err().contains("did you mean \"logistic\"?"));
+    fn penalties_are_not_negative() {
+        assert_eq!([parse_penalty("0"), parse_penalty("0.01")], [Ok(0.0), Ok(0.01)]);
+        assert!(["-1", "NaN", "inf", "", "much"].map(parse_penalty).iter().all(Result::is_err));
     }
 
     #[test]

@@ -1,20 +1,26 @@
 //! What a fit found, and what it cost.
 
-use std::{collections::BTreeMap, fmt::Write as _, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
-use sgq_data::{Card, Counts};
+use sgq_data::{Card, Counts, Dataset, Variable};
 
 use super::{
+    Args,
     asking::{End, Run, Sent, in_parts},
-    options::{ChosenLoss, TableFormat, UserWeights},
+    options::{ChosenFamily, TableFormat, Weigh},
+    statistics::Statistics,
 };
 use crate::{model::Model, terminal::one_line};
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
+
+/// How many of those who matter too much are named.
+const MOST_FLAGGED: usize = 3;
 
 /// A fit with more than this part of the gap left says so loudly.
 const LOUD: f64 = 0.1;
@@ -24,7 +30,17 @@ const LOUD: f64 = 0.1;
 pub struct Report<'a> {
     #[serde(flatten)]
     model: &'a Model,
+    weigh: Weigh,
     data: String,
+    /// The table and what goes with it, as [`sgq_data::glm::Inference`] has it; without standard errors where there are none.
+    #[serde(flatten)]
+    table: serde_json::Map<String, Value>,
+    /// How many answers were billed: of the run, to the first question and to the closing one.
+    queries: u64,
+    first_answers: u64,
+    closing_answers: u64,
+    /// How many numbers all of them held.
+    numbers: u64,
     method: String,
     /// What the method sees without paying for it.
     sees_more: Option<&'static str>,
@@ -33,16 +49,25 @@ pub struct Report<'a> {
     /// Whether what remains is within the tolerance; null where the method cannot tell, and where there is no tolerance.
     converged: Option<bool>,
     diverged: bool,
+    /// How many standard errors coefficients are believed to be off at most, because the run stopped where it did.
+    believed_off: Option<f64>,
     /// What is believed to remain of the gap.
     remaining: Option<Remaining>,
     /// What is proven to remain at most.
     certified: Option<f64>,
     /// Why nothing is proven; null where something is.
     uncertified: Option<String>,
-    queries: Queries,
+    asked: Asking,
     surrogate_gradient_norm: Option<f64>,
-    diagnostic: Diagnostic,
+    /// What only a simulation knows; null where diagnostics are off.
+    diagnostic: Option<Diagnostic>,
     problem: Card,
+    #[serde(skip)]
+    statistics: &'a Statistics,
+    #[serde(skip)]
+    user_names: &'a [String],
+    #[serde(skip)]
+    missing_by_column: &'a [(String, usize)],
 }
 
 /// The settings that were taken.
@@ -60,9 +85,9 @@ pub struct SettingsReport {
     pub open: usize,
     /// How much users were asked to say, at most.
     pub answers: Detail,
-    /// What each user counts.
-    pub weights: UserWeights,
-    /// The part of the gap at the start at which to stop, by the method's own estimate.
+    /// How many standard errors a coefficient may be off, by the method's own estimate.
+    pub precision: Option<f64>,
+    /// The part of the gap at the start at which to stop, by the method's own estimate; with a precision, the first one.
     pub tolerance: Option<f64>,
     /// The gap at which to stop, once it is proven.
     pub certified_gap: Option<f64>,
@@ -78,11 +103,9 @@ pub struct SettingsReport {
 }
 
 #[derive(Serialize)]
-struct Queries {
-    billed: u64,
+struct Asking {
     cost: f64,
-    /// How many numbers all answers held, and of what.
-    numbers: u64,
+    /// What the numbers were.
     numbers_of: Sent,
     steps: u64,
     per_user: Counts,
@@ -90,19 +113,6 @@ struct Queries {
     /// Looks that were not paid for.
     diagnostic_gradients: u64,
     polled_losses: u64,
-}
-
-impl Queries {
-    /// How many numbers were sent, and of what where it is not gradients alone.
-    fn numbers_in_words(&self) -> String {
-        let Sent { gradients, losses, hessians } = self.numbers_of;
-        let parts = [(gradients, "gradients"), (losses, "losses"), (hessians, "Hessians")];
-        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} in {name}"));
-        match losses + hessians {
-            0 => format!("{}, in gradients", self.numbers),
-            _ => format!("{}: {}", self.numbers, parts.collect::<Vec<_>>().join(", ")),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -124,17 +134,20 @@ struct Diagnostic {
 impl<'a> Report<'a> {
     #[allow(clippy::too_many_arguments)] // one of each kind
     pub fn new(
-        file: &Path,
+        args: &Args,
         model: &'a Model,
         method: &Method,
         settings: SettingsReport,
         session: &Session<'_>,
         run: &Run,
-        user_names: &[String],
+        data: &'a Dataset,
         problem: Card,
-    ) -> Self {
+        statistics: &'a Statistics,
+        believed_off: Option<f64>,
+    ) -> serde_json::Result<Self> {
         let meter = session.meter();
-        let mut asked: Vec<(&String, u64)> = user_names.iter().zip(meter.billed_per_user().iter().copied()).collect();
+        let billed = data.user_names.iter().zip(meter.billed_per_user().iter().copied());
+        let mut asked: Vec<(&String, u64)> = billed.collect();
         // Stable: of users asked equally often the first come first.
         asked.sort_by_key(|(_, queries)| std::cmp::Reverse(*queries));
         let at = |k: usize| asked.get(k).map_or(0, |(_, queries)| *queries);
@@ -145,9 +158,24 @@ impl<'a> Report<'a> {
             max: at(0) as usize,
         };
         let most = asked.iter().take(MOST_ASKED);
-        Self {
+        let first_answers = data.users() as u64;
+        // Rows and missing ones, and a mean and a deviation of each column and of the target.
+        let first_numbers = first_answers * (2 * session.point().len() as u64 + 2);
+        let diagnostic = (!args.no_diagnostics).then(|| Diagnostic {
+            note: "measured against the optimum on all data: not billed, and not known in a real run",
+            gap: run.gap(),
+            relative_gap: run.gap() / run.gap_at_start(),
+            gap_at_start: run.gap_at_start(),
+        });
+        Ok(Self {
             model,
-            data: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            weigh: args.data.weigh,
+            data: args.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            table: table(model, statistics, data)?,
+            queries: meter.billed(),
+            first_answers,
+            closing_answers: statistics.closings,
+            numbers: meter.numbers() + first_numbers + statistics.closing_numbers,
             method: method.name().to_owned(),
             sees_more: session.sees_more(),
             stop: run.end.to_string(),
@@ -160,6 +188,7 @@ impl<'a> Report<'a> {
                     .or(settings.certified_gap.map(|_| false)),
             },
             diverged: run.diverged(),
+            believed_off: believed_off.filter(|_| !run.diverged()),
             remaining: session.remaining().filter(|_| !run.diverged()),
             certified: session.certified().filter(|_| !run.diverged()),
             uncertified: match session.certificate() {
@@ -167,10 +196,8 @@ impl<'a> Report<'a> {
                 certificate => certificate.err().map(|why| why.to_string()),
             },
             settings,
-            queries: Queries {
-                billed: meter.billed(),
+            asked: Asking {
                 cost: meter.cost(),
-                numbers: meter.numbers(),
                 numbers_of: run.sent,
                 steps: session.steps(),
                 per_user,
@@ -179,29 +206,123 @@ impl<'a> Report<'a> {
                 polled_losses: meter.polled(),
             },
             surrogate_gradient_norm: session.surrogate_gradient_norm(),
-            diagnostic: Diagnostic {
-                note: "measured against the optimum on all data: not billed, and not known in a real run",
-                gap: run.gap(),
-                relative_gap: run.gap() / run.gap_at_start(),
-                gap_at_start: run.gap_at_start(),
-            },
+            diagnostic,
             problem,
+            statistics,
+            user_names: &data.user_names,
+            missing_by_column: &data.missing_by_column,
+        })
+    }
+
+    /// The same for a person: the coefficients first, and the method's own numbers only where they are wanted.
+    pub fn text(&self, chosen: &ChosenFamily, verbose: bool) -> String {
+        let model = self.model;
+        let mut text = format!("\n  {}: {}\n", one_line(&model.formula), chosen.in_words(model.encoding.target()));
+        let _ = writeln!(text, "  {}\n", self.what_was_minimised());
+        self.write_table(&mut text);
+        text.push('\n');
+        let mut line = |name: &str, value: &str| {
+            let _ = writeln!(text, "  {name:<19}{value}");
+        };
+        line("rows", &self.rows_in_words());
+        if let Some(inference) = &self.statistics.inference {
+            for row in inference.fit_statistics().lines().filter(|row| !row.starts_with("rows ")) {
+                match row.strip_prefix("Note: ") {
+                    Some(note) => line("note", note),
+                    None => {
+                        let (name, value) = row.split_at(row.len().min(19));
+                        line(name.trim_end(), value);
+                    }
+                }
+            }
+        }
+        for levels in self.references() {
+            line("reference level", &levels);
+        }
+        line("answers billed", &self.answers_in_words());
+        line("numbers sent", &self.numbers_in_words());
+        let most: Vec<String> =
+            self.asked.most_asked.iter().map(|asked| format!("{} {}", one_line(&asked.user), asked.queries)).collect();
+        line("most asked", &most.join(", "));
+        if let Some(off) = self.believed_off {
+            line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)));
+        }
+        for influence in self.statistics.influence.iter().filter(|it| it.flagged).take(MOST_FLAGGED) {
+            let user = self.user_names.get(influence.user).map_or("", |name| name);
+            let words = match influence.largest_in_std_errors {
+                change if change.is_finite() => format!(
+                    "without {}, {} would change by {change:+.1} standard errors",
+                    one_line(user),
+                    one_line(&influence.largest)
+                ),
+                _ => format!("{} alone determines {}", one_line(user), one_line(&influence.largest)),
+            };
+            line("influence", &words);
+        }
+        if verbose {
+            self.write_method(&mut text);
+        }
+        let mut line = |name: &str, value: &str| {
+            let _ = writeln!(text, "  {name:<19}{value}");
+        };
+        if let Some(diagnostic) = &self.diagnostic {
+            let part = short(100.0 * diagnostic.relative_gap);
+            line("gap", &format!("{}, {part}% of that at the start (diagnostic, not billed)", short(diagnostic.gap)));
+        }
+        line("stopped", &self.stop);
+        line("verdict", &self.verdict());
+        for note in self.notes() {
+            let _ = write!(text, "\n  {note}\n");
+        }
+        text.trim_end().to_owned()
+    }
+
+    fn what_was_minimised(&self) -> String {
+        let weighing = match self.weigh {
+            Weigh::Rows => "rows count alike",
+            Weigh::Users => "users count alike, however many rows each has (not a glm of all rows)",
+        };
+        let intercept = if self.model.encoding.has_intercept() { ", not on the intercept" } else { "" };
+        let penalty = match self.model.l2 {
+            0.0 => "no penalty".to_owned(),
+            l2 => format!("penalty λ = {l2} on standardised coefficients{intercept}"),
+        };
+        let state = match self.converged {
+            _ if self.diverged => "DIVERGED",
+            Some(true) => "converged",
+            Some(false) => "NOT CONVERGED",
+            None => "stopped",
+        };
+        let users = self.user_names.len();
+        format!("{weighing}, {penalty}; {state} after {} answers of {users} users", self.queries)
+    }
+
+    fn write_table(&self, text: &mut String) {
+        if let Some(inference) = &self.statistics.inference {
+            inference.table().lines().for_each(|row| {
+                let _ = writeln!(text, "  {row}");
+            });
+            return;
+        }
+        let estimates = self.table.get("coefficients").and_then(Value::as_array).into_iter().flatten();
+        let named = |it: &Value| (one_line(it["name"].as_str().unwrap_or_default()), it["estimate"].as_f64());
+        let rows: Vec<(String, Option<f64>)> = estimates.map(named).collect();
+        let widest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let _ = writeln!(text, "  {:<widest$}{:>14}", "", "estimate");
+        for (name, estimate) in &rows {
+            let _ = writeln!(text, "  {name:<widest$}{:>14}", estimate.map(short).unwrap_or_default());
+        }
+        if let Some(why) = &self.statistics.why_none {
+            let _ = writeln!(text, "\n  no standard errors: {why}");
         }
     }
 
-    /// The same for a person.
-    pub fn text(&self, loss: &ChosenLoss) -> String {
-        let Self { model, settings, queries, .. } = self;
-        let mut text = format!(
-            "\n  {} of {}, asked by {}\n\n",
-            one_line(&model.target),
-            one_line(&self.data),
-            one_line(&model.user)
-        );
+    /// The method's own numbers.
+    fn write_method(&self, text: &mut String) {
+        let settings = &self.settings;
         let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {name:<22}{value}");
+            let _ = writeln!(text, "  {name:<19}{value}");
         };
-        line("loss", &loss.in_words(model.encoding.target()));
         let explores = settings.p.map(|p| format!(", p = {p}")).unwrap_or_default();
         line("method", &format!("{}{explores}", self.method));
         let rule = &settings.step_size_rule;
@@ -212,44 +333,68 @@ impl<'a> Report<'a> {
         if settings.open > 1 {
             line("questions at once", &settings.open.to_string());
         }
-        if settings.weights == UserWeights::Rows {
-            line("weights", "rows: every row counts the same");
+        let Counts { min, median, max } = self.asked.per_user;
+        line("answers a user", &format!("min {min}, median {median}, max {max}"));
+        if let Some(norm) = self.surrogate_gradient_norm {
+            line("surrogate gradient", &short(norm));
+        }
+        if let Some(remaining) = &self.remaining {
+            line("remaining", &format!("{} of the gap at the start (believed)", in_parts(remaining)));
+        }
+        if let Some(certified) = self.certified {
+            line("proven", &format!("a gap of {} at most", short(certified)));
         }
         for row in self.problem.to_string().lines() {
             let _ = writeln!(text, "  {row}");
         }
-        text.push('\n');
-        self.write_coefficients(&mut text);
+    }
 
-        let Counts { min, median, max } = queries.per_user;
-        let _ = writeln!(text, "\n  {:<22}{}", "queries billed", queries.billed);
-        let _ = writeln!(text, "  {:<22}{}", "numbers sent", queries.numbers_in_words());
-        let _ = writeln!(text, "  {:<22}min {min}, median {median}, max {max}", "queries a user");
-        let most: Vec<String> =
-            queries.most_asked.iter().map(|asked| format!("{} {}", one_line(&asked.user), asked.queries)).collect();
-        let _ = writeln!(text, "  {:<22}{}", "most asked", most.join(", "));
-        if let Some(norm) = self.surrogate_gradient_norm {
-            let _ = writeln!(text, "  {:<22}{}", "surrogate gradient", short(norm));
+    fn rows_in_words(&self) -> String {
+        let missing: Vec<String> =
+            self.missing_by_column.iter().map(|(column, count)| format!("{} {count}", one_line(column))).collect();
+        match self.problem.dropped_rows {
+            0 => format!("{} used, none missing", self.problem.rows),
+            dropped => {
+                format!("{} used, {dropped} left out with missing values ({})", self.problem.rows, missing.join(", "))
+            }
         }
-        let part = short(100.0 * self.diagnostic.relative_gap);
-        let _ = writeln!(
-            text,
-            "  {:<22}{}, {part}% of the gap at the start (diagnostic, not billed)",
-            "gap",
-            short(self.diagnostic.gap)
-        );
-        if let Some(remaining) = &self.remaining {
-            let _ = writeln!(text, "  {:<22}{} of the gap at the start", "believed to remain", in_parts(remaining));
-        }
-        if let Some(certified) = self.certified {
-            let _ = writeln!(text, "  {:<22}a gap of {} at most", "proven to remain", short(certified));
-        }
-        let _ = writeln!(text, "  {:<22}{}", "stopped", self.stop);
-        let _ = write!(text, "  {:<22}{}", "verdict", self.verdict());
-        for note in self.notes() {
-            let _ = write!(text, "\n\n  {note}");
-        }
-        text
+    }
+
+    /// The level of each factor that has no coefficient of its own.
+    fn references(&self) -> Vec<String> {
+        let factor = |variable: &Variable| match variable {
+            Variable::Factor { column, levels } => {
+                let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
+                let more = if levels.len() > shown.len() { ", …" } else { "" };
+                Some(format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", ")))
+            }
+            Variable::Number(_) => None,
+        };
+        self.model.encoding.variables().iter().filter_map(factor).collect()
+    }
+
+    fn answers_in_words(&self) -> String {
+        let closing = match self.closing_answers {
+            0 => String::new(),
+            answers => format!(", and {answers} to the closing one"),
+        };
+        let first = self.first_answers;
+        format!("{}, besides {first} to a first question (rows, means, deviations, levels){closing}", self.queries)
+    }
+
+    fn numbers_in_words(&self) -> String {
+        let Sent { gradients, losses, hessians } = self.asked.numbers_of;
+        let closing = self.statistics.closing_numbers;
+        let first = self.numbers - gradients - losses - hessians - closing;
+        let parts = [
+            (gradients, "in gradients"),
+            (losses, "in losses"),
+            (hessians, "in Hessians"),
+            (first, "at first"),
+            (closing, "in closing"),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
+        format!("{}: {}", self.numbers, parts.collect::<Vec<_>>().join(", "))
     }
 
     /// Whether the coefficients are those of the data, and what to do if not.
@@ -266,7 +411,11 @@ impl<'a> Report<'a> {
                 "the target gap is reached".to_owned()
             }
             Some(false) => {
-                let option = if self.settings.tolerance.is_some() { "--tol" } else { "--certified-gap" };
+                let option = match (self.settings.precision, self.settings.tolerance) {
+                    (Some(_), _) => "--precision",
+                    (None, Some(_)) => "--tol",
+                    (None, None) => "--certified-gap",
+                };
                 format!("not converged: give a larger --budget, or a larger {option} if that is enough")
             }
             None => "not known without a tolerance: see the gap, which a real run does not know".to_owned(),
@@ -290,20 +439,12 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// The part of the gap at the start that is left in truth.
+    /// The part of the gap at the start that is left: in truth, or where diagnostics are off as it is believed.
     fn left(&self) -> f64 {
-        if self.diagnostic.gap_at_start > 0.0 { self.diagnostic.relative_gap } else { 0.0 }
-    }
-
-    fn write_coefficients(&self, text: &mut String) {
-        let coefficients = &self.model.coefficients;
-        let names = coefficients.iter().map(|coefficient| one_line(&coefficient.name)).collect::<Vec<_>>();
-        let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        let first = widest.max("coefficient".len()) + 2;
-        let _ = writeln!(text, "  {:<first$}{:>14}{:>14}", "coefficient", "original", "standardised");
-        for (name, coefficient) in names.iter().zip(coefficients) {
-            let (original, standardised) = (short(coefficient.original), short(coefficient.standardised));
-            let _ = writeln!(text, "  {:<first$}{original:>14}{standardised:>14}", name);
+        match &self.diagnostic {
+            Some(diagnostic) if diagnostic.gap_at_start > 0.0 => diagnostic.relative_gap,
+            Some(_) => 0.0,
+            None => self.remaining.map_or(0.0, |remaining| remaining.part()),
         }
     }
 
@@ -320,9 +461,9 @@ impl<'a> Report<'a> {
             let way_out =
                 if self.settings.step_size.is_some() { "Give a smaller --step-size" } else { "Take --method saga" };
             notes.push(format!("It diverged: the coefficients mean nothing. {way_out}."));
-        } else if self.queries.steps == 0 && !self.model.interrupted {
+        } else if self.asked.steps == 0 && !self.model.interrupted {
             let users = self.problem.users;
-            notes.push(match self.queries.billed {
+            notes.push(match self.queries {
                 0 => "Nobody was asked: the budget is not enough for one answer. Give a larger one.".to_owned(),
                 _ => format!(
                     "No step was taken: {} asks all {users} users first. Give a --budget above {users}, or take --method frugal.",
@@ -332,4 +473,26 @@ impl<'a> Report<'a> {
         }
         notes
     }
+}
+
+/// The table and what goes with it, as JSON: estimates alone where there are no standard errors.
+fn table(model: &Model, statistics: &Statistics, data: &Dataset) -> serde_json::Result<serde_json::Map<String, Value>> {
+    let mut table = match &statistics.inference {
+        Some(inference) => serde_json::to_value(inference)?,
+        None => {
+            let names = model.encoding.column_names();
+            let estimates = model.encoding.original_scale().coefficients(&model.standardised);
+            let line = |(name, estimate): (&String, f64)| json!({ "name": name, "estimate": estimate });
+            let coefficients: Vec<Value> = names.iter().zip(estimates).map(line).collect();
+            let rows = data.weights.iter().filter(|weight| **weight > 0.0).count();
+            json!({
+                "coefficients": coefficients, "std_error_kind": null, "deviance": null, "null_deviance": null, "aic": null,
+                "log_likelihood": null, "dispersion": null, "rows": rows, "rows_missing": data.dropped_rows,
+                "users": data.users(), "notes": statistics.why_none,
+            })
+        }
+    };
+    let fields = table.as_object_mut().map(std::mem::take).unwrap_or_default();
+    // The model says the family itself.
+    Ok(fields.into_iter().filter(|(name, _)| name != "family").collect())
 }

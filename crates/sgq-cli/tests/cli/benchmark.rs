@@ -23,7 +23,10 @@ fn suite_of(experiment: &str) -> TempDir {
     };
     for (number, block) in text.split("[[problem]]").skip(1).enumerate() {
         let (user, target, loss) = (value(block, "user"), value(block, "target"), value(block, "loss"));
-        let mut csv = format!("{user},{target},one,two\n");
+        // The second feature is a factor where the data set has one with numbers among its levels.
+        let has_factor = block.lines().any(|line| line.starts_with("factors = "));
+        let second = if has_factor { value(block, "factors") } else { "two".to_owned() };
+        let mut csv = format!("{user},{target},one,{second}\n");
         for row in 0..36 {
             let (one, two) = ((row * 7 + number) % 11, (row * 5 + 3 * number) % 13);
             let noise = (row * 29 + number * 17) % 10;
@@ -32,6 +35,7 @@ fn suite_of(experiment: &str) -> TempDir {
                 "poisson" => (one + two + noise) / 8,
                 _ => 3 * one + two + noise,
             };
+            let two = if has_factor { ["0", "1", "2+"][two % 3].to_owned() } else { two.to_string() };
             csv += &format!("u{},{y},{one},{two}\n", row % 6);
         }
         let file = value(block, "file");

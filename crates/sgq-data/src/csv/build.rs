@@ -91,18 +91,16 @@ fn columns(
                 continue;
             }
         };
-        let cell = |row| move |variable: usize| variables.values.get(variable)?.cell(row);
-        let values: Vec<f64> = (0..rows).map(|row| product(&parts, cell(row))).collect();
+        let raw = Raw::of(variables, &parts, rows);
         // Without an intercept it is one.
-        let says_nothing = |first: f64| intercept || first == 0.0;
-        if values.iter().all(|value| *value == values[0]) && says_nothing(values[0]) {
+        if raw.constant().is_some_and(|value| intercept || value == 0.0) {
             constant.push(variables.name_of(&parts));
             continue;
         }
         let out_of_range = || CsvError::OutOfRange { column: variables.name_of(&parts) };
         let scaling = match options.standardise {
-            true => scaling(&parts, &values, intercept).ok_or_else(out_of_range)?,
-            false if values.iter().all(|value| value.is_finite()) => Scaling::NONE,
+            true => raw.scaling(intercept).ok_or_else(out_of_range)?,
+            false if raw.is_finite() => Scaling::NONE,
             false => return Err(out_of_range()),
         };
         columns.push(Column { parts, scaling });
@@ -115,20 +113,62 @@ fn columns(
     }
 }
 
-/// To mean 0 and standard deviation 1; without an intercept, which would take up the mean, only the latter.
-fn scaling(parts: &[Part], values: &[f64], intercept: bool) -> Option<Scaling> {
-    let is_constant = values.iter().all(|value| *value == values[0]);
-    let scaling = if is_constant {
-        Scaling { mean: 0.0, scale: values[0].abs() }
-    } else if is_indicator(parts) {
-        let (rows, ones) = (values.len() as f64, values.iter().filter(|value| **value != 0.0).count() as f64);
-        // The sample standard deviation of that many ones among zeros.
-        Scaling { mean: ones / rows, scale: (ones * (rows - ones) / (rows * (rows - 1.0))).sqrt() }
-    } else {
-        Scaling::standard(values, 1.0)?
-    };
-    let mean = if intercept { scaling.mean } else { 0.0 };
-    Some(Scaling { mean, ..scaling }).filter(Scaling::is_sound)
+/// What the rows have in a column, before it is scaled.
+enum Raw {
+    /// So many ones, and zeros in the other rows.
+    Indicator {
+        ones: usize,
+        rows: usize,
+    },
+    Numbers(Vec<f64>),
+}
+
+impl Raw {
+    fn of(variables: &Variables<'_>, parts: &[Part], rows: usize) -> Self {
+        // The commonest columns, of which there may be a thousand.
+        if let [Part { variable, level: Some(level) }] = parts {
+            let ones = variables.values.get(*variable).map_or(0, |values| values.count(*level));
+            return Self::Indicator { ones, rows };
+        }
+        let cell = |row| move |variable: usize| variables.values.get(variable)?.cell(row);
+        let values = (0..rows).map(|row| product(parts, cell(row)));
+        if is_indicator(parts) {
+            Self::Indicator { ones: values.filter(|value| *value != 0.0).count(), rows }
+        } else {
+            Self::Numbers(values.collect())
+        }
+    }
+
+    /// The value of all rows, where they have the same.
+    fn constant(&self) -> Option<f64> {
+        match self {
+            Self::Indicator { ones, rows } if ones == rows => Some(1.0),
+            Self::Indicator { ones, .. } => (*ones == 0).then_some(0.0),
+            Self::Numbers(values) => values.first().filter(|first| values.iter().all(|value| value == *first)).copied(),
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        match self {
+            Self::Indicator { .. } => true,
+            Self::Numbers(values) => values.iter().all(|value| value.is_finite()),
+        }
+    }
+
+    /// To mean 0 and standard deviation 1; without an intercept, which would take up the mean, only the latter.
+    fn scaling(&self, intercept: bool) -> Option<Scaling> {
+        let scaling = match (self.constant(), self) {
+            (Some(value), _) => Scaling { mean: 0.0, scale: value.abs() },
+            (None, Self::Indicator { ones, rows }) => {
+                let (ones, rows) = (*ones as f64, *rows as f64);
+                // The sample standard deviation of that many ones among zeros.
+                Scaling { mean: ones / rows, scale: (ones * (rows - ones) / (rows * (rows - 1.0))).sqrt() }
+            }
+            (None, Self::Numbers(values)) => Scaling::standard(values, 1.0)?,
+        };
+        let mean = if intercept { scaling.mean } else { 0.0 };
+        Some(Scaling { mean, ..scaling }).filter(Scaling::is_sound)
+    }
 }
 
 /// Every row's numbers, the intercept first, in the new order.

@@ -48,7 +48,7 @@ impl Columns {
         let mut weights = roles.weight.map(|_| Vec::new());
         let used = roles.uses.iter().enumerate().filter(|(_, used)| used.is_any());
         let mut drafts: Vec<Draft<'_>> = used.map(|(position, used)| Draft::new(position, used)).collect();
-        let kind = options.target_kind();
+        let kind = TargetKind::from(options.loss);
         let all = roles.all();
         let mut records = table.records();
         while records.advance()? {

@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::TableError;
 use crate::{
     ReadError,
+    expression::Name,
     names::{counted, hint, listed},
 };
 
@@ -51,8 +52,9 @@ pub enum CsvError {
     )]
     TooManyLevels { column: String, limit: usize, line: usize, value: String },
     #[error(
-        "column {column:?} has numbers in {numbers} rows and something else in {others}: line {line} has {value:?}, which is {}; correct it, leave the column out, or declare that it has levels: factor({column}) in the formula, or --factors {column}",
-        if *is_number { "a number" } else { "not a finite number" }
+        "column {column:?} has numbers in {numbers} rows and something else in {others}: line {line} has {value:?}, which is {}; correct it, leave the column out, or declare that it has levels: factor({}) in the formula, or --factors {column}",
+        if *is_number { "a number" } else { "not a finite number" },
+        Name(.column)
     )]
     Mixed { column: String, numbers: usize, others: usize, line: usize, value: String, is_number: bool },
     #[error(
@@ -74,7 +76,7 @@ pub enum CsvError {
     UnknownLevel { line: usize, column: String, value: String, known: Vec<String> },
     #[error("no row has the level {level:?} of {column:?}, which the formula names: leave it out{}", hint(.level, .known))]
     LevelWithoutRows { column: String, level: String, known: Vec<String> },
-    #[error("{column:?} is declared as a factor in two ways: write the same factor({column}, …) everywhere")]
+    #[error("{column:?} is declared as a factor in two ways: write the same factor({}, …) everywhere", Name(.column))]
     FactorTwice { column: String },
     #[error("{column:?} is to be a factor (--factors), but is no column that is used{}", hint(.column, .columns))]
     FactorNotUsed { column: String, columns: Vec<String> },

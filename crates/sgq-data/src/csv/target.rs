@@ -18,7 +18,7 @@ pub(super) fn encode(
 ) -> Result<(Vec<f64>, Target), CsvError> {
     let name = roles.response.to_string();
     let column = roles.response.as_column().map_or(&*name, |column| column);
-    let kind = options.target_kind();
+    let kind = TargetKind::from(options.loss);
     let computed;
     let numbers = match (&columns.target, roles.target) {
         (Values::Levels(levels, names), Some(_)) => return encode_levels(levels, names, column),
@@ -64,7 +64,7 @@ fn encode_numbers(
     if is_constant(numbers) {
         return Err(constant(numbers[0]));
     }
-    match options.target_kind() {
+    match TargetKind::from(options.loss) {
         TargetKind::Count => return Ok((numbers.to_vec(), Target::Count)),
         TargetKind::Positive => return Ok((numbers.to_vec(), Target::Positive)),
         TargetKind::Number | TargetKind::Levels => {}

@@ -26,14 +26,32 @@ pub(super) struct Variables<'c> {
 
 pub(super) enum VariableValues<'c> {
     Numbers(Cow<'c, [f64]>),
-    Levels(Vec<usize>),
+    Levels {
+        each: Vec<usize>,
+        /// How many rows have each level.
+        counts: Vec<usize>,
+    },
 }
 
 impl VariableValues<'_> {
+    fn levels(each: Vec<usize>) -> Self {
+        let mut counts = vec![0; each.iter().max().map_or(0, |last| last + 1)];
+        each.iter().for_each(|level| counts[*level] += 1);
+        Self::Levels { each, counts }
+    }
+
+    /// How many rows have a level.
+    pub fn count(&self, level: usize) -> usize {
+        match self {
+            Self::Levels { counts, .. } => counts.get(level).copied().unwrap_or(0),
+            Self::Numbers(_) => 0,
+        }
+    }
+
     pub fn cell(&self, row: usize) -> Option<Cell> {
         match self {
             Self::Numbers(numbers) => numbers.get(row).copied().map(Cell::Number),
-            Self::Levels(levels) => levels.get(row).copied().map(Cell::Level),
+            Self::Levels { each, .. } => each.get(row).copied().map(Cell::Level),
         }
     }
 }
@@ -75,7 +93,7 @@ impl<'c> Variables<'c> {
         };
         let (variable, values) = if is_factor {
             let Factor { variable, values } = factor(table, columns, atom)?;
-            (variable, VariableValues::Levels(values))
+            (variable, VariableValues::levels(values))
         } else {
             let expression = match atom {
                 Atom::Number(expression) => expression.clone(),
@@ -171,14 +189,13 @@ pub(super) fn evaluate<'c>(
     let names = expression.columns();
     let data: Vec<&[f64]> = names.iter().map(|name| numbers(name)).collect();
     let bound = expression.0.bind(&mut |name| names.iter().position(|known| known == name).unwrap_or_default());
-    let mut values = Vec::with_capacity(columns.users.len());
-    for row in 0..columns.users.len() {
-        let value = bound.value(&|column| data[*column][row]);
-        if !value.is_finite() {
-            let line = columns.line_of(table, row)?;
-            return Err(CsvError::NotFinite { line, expression: expression.to_string(), value });
-        }
-        values.push(value);
+    let value = |row: usize| {
+        bound.value(&|column| data.get(*column).and_then(|numbers| numbers.get(row)).copied().unwrap_or(f64::NAN))
+    };
+    let values: Vec<f64> = (0..columns.users.len()).map(value).collect();
+    if let Some(row) = values.iter().position(|value| !value.is_finite()) {
+        let (line, value) = (columns.line_of(table, row)?, values[row]);
+        return Err(CsvError::NotFinite { line, expression: expression.to_string(), value });
     }
     Ok(Cow::Owned(values))
 }

@@ -20,8 +20,6 @@ pub enum PredictError {
     Table(#[from] TableError),
     #[error("{found} coefficients, expected {expected}: one for each column, the intercept included")]
     Coefficients { expected: usize, found: usize },
-    #[error("a covariance of {found} numbers, expected {expected}: one for each pair of coefficients")]
-    Covariance { expected: usize, found: usize },
     #[error("there is no column {column:?}, which the predictions need{}", hint(.column, .columns))]
     MissingColumn { column: String, columns: Vec<String> },
     #[error("there is no column {column:?} to tell the rows by{}", hint(.column, .columns))]

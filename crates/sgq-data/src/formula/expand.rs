@@ -140,7 +140,7 @@ impl Distinct {
 /// For each term and each of its variables, whether a factor there has an indicator of every level; otherwise the reference
 /// has none.
 ///
-/// R's rule (Chambers and Hastie 1992, section 2.3.2): of a factor in a term, look at the term without it. Where the model has
+/// R's rule (Chambers and Hastie, *Statistical Models in S*, 1992, page 38): of a factor in a term, look at the term without it. Where the model has
 /// that already, in the intercept or an earlier term, indicators of all levels would say it once more. An earlier term has
 /// it if its other variables are factors, whose indicators add up to one; R does not look whether they are, and so leaves
 /// out too much, or too little, where only numbers came before.

@@ -48,6 +48,9 @@ impl Closing {
         if range.start > range.end || range.end > data.rows.count() {
             return Err(ClosingError::Length { what: "rows", found: data.rows.count(), expected: range.end });
         }
+        if let Some(row) = range.clone().find(|row| !(data.weight(*row) >= 0.0 && data.weight(*row).is_finite())) {
+            return Err(ClosingError::Weight { row, weight: data.weight(row) });
+        }
         let loss = Loss::from(family);
         let mut closing = Self {
             rows: 0,
@@ -187,6 +190,8 @@ pub enum ClosingError {
     Family { expected: Family },
     #[error("the closing is of no rows: every user needs a row with a positive weight")]
     NoRows,
+    #[error("the weight of row {row} is {weight}: it must be finite, and not negative")]
+    Weight { row: usize, weight: f64 },
     #[error("the target of row {row} is {target}: {objection}")]
     Target { row: usize, target: f64, objection: &'static str },
 }

@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn names_are_those_of_the_original_columns() {
         // A level for each row, standardised: their zeros and ones add up to one, the intercept, though what is seen adds up to 0.
-        let raw = |r: usize| [f64::from(r % 3 == 0), f64::from(r % 3 == 1), f64::from(r % 3 == 2), 3.0];
+        let level = |r: usize, k: usize| f64::from(u8::from(r % 3 == k));
+        let raw = |r: usize| [level(r, 0), level(r, 1), level(r, 2), 3.0];
         let scaling = Scaling { mean: 1.0 / 3.0, scale: (2.0f64 / 9.0).sqrt() };
         let rows = table((0..12).map(|r| {
             let [a, b, c, constant] = raw(r);

@@ -205,6 +205,9 @@ pub struct Inference {
 /// Below this many users, clustered standard errors tend to be too small (Cameron & Miller 2015, section VI).
 const FEW_CLUSTERS: usize = 20;
 
+/// The same below this many users a coefficient: the matrix between the bread has at most rank `G`.
+const FEW_CLUSTERS_PER_COEFFICIENT: usize = 2;
+
 impl Inference {
     /// From every user's closing at the final point.
     pub fn from_closings(fit: &Fit<'_>, closings: &[Closing]) -> Result<Self, InferenceError> {
@@ -313,7 +316,7 @@ fn notes(fit: &Fit<'_>, users: usize) -> Vec<String> {
                 .into(),
         );
     }
-    if fit.std_errors == StdErrors::Clustered && users < FEW_CLUSTERS.max(2 * fit.dim()) {
+    if fit.std_errors == StdErrors::Clustered && users < FEW_CLUSTERS.max(FEW_CLUSTERS_PER_COEFFICIENT * fit.dim()) {
         notes.push(format!(
             "{users} users are few for standard errors clustered by user, which then tend to be too small"
         ));

@@ -57,15 +57,14 @@ impl fmt::Display for Separation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let way = |trend: Trend| if trend == Trend::Up { "+infinity" } else { "-infinity" };
         let columns: Vec<String> =
-            self.columns.iter().map(|(name, trend)| format!("{name} to {}", way(*trend))).collect();
-        let coefficients = if columns.len() == 1 { "coefficient goes" } else { "coefficients go" };
-        let what = if self.counts { "all counts are zero" } else { "the target's level is always the same" };
-        let (rows, of) = (self.rows, self.of_rows);
-        write!(
-            f,
-            "the {coefficients} without bound, {}: in the {rows} of {of} rows that this changes, {what} as predicted",
-            columns.join(", ")
-        )
+            self.columns.iter().map(|(name, trend)| format!("{name} (to {})", way(*trend))).collect();
+        let (subject, verb) = match columns.len() {
+            1 => ("coefficient of", "has no finite estimate: it predicts"),
+            _ => ("coefficients of", "have no finite estimate: together they predict"),
+        };
+        let zero = if self.counts { ", with counts of 0," } else { "" };
+        let (names, rows, of) = (columns.join(", "), self.rows, self.of_rows);
+        write!(f, "the {subject} {names} {verb} {rows} of {of} rows{zero} perfectly")
     }
 }
 
@@ -83,7 +82,7 @@ pub enum SeparationError {
 }
 
 /// Looks for separation in data in one place: none found means that the likelihood has a maximum, at the columns that are
-/// not [collinear](super::collinear). Only binomial data and counts can be separated.
+/// not [collinear](fn@super::collinear). Only binomial data and counts can be separated.
 ///
 /// Newton's method is run on rows that have to be predicted ever better. Where it converges there is no separation; where it does not,
 /// its steps turn to a recession direction, which is cleaned of rounding, checked on every row, and made to move as few
@@ -119,7 +118,13 @@ pub fn separation(
     };
     let mut cone = Cone::new(data, counts);
     let mut found = Vec::new();
-    while let Some(direction) = first_of(&cone, scale)? {
+    loop {
+        let direction = match first_of(&cone, scale) {
+            Ok(Some(direction)) => direction,
+            Err(error) if found.is_empty() => return Err(error),
+            // What was found is proven, whatever is left.
+            Ok(None) | Err(_) => return Ok(found),
+        };
         let separated = cone.separated(&direction);
         let of_rows = cone.rows();
         let original = clean(scale, &direction);
@@ -134,17 +139,22 @@ pub fn separation(
         });
         cone.leave_out(&separated);
     }
-    Ok(found)
 }
 
-/// A direction that moves few coefficients: one after the other is held, and stays so where that leaves a direction.
+/// A direction that moves few coefficients: one after the other is held, and stays so where that leaves a direction that
+/// separates as many rows.
 fn first_of(cone: &Cone<'_>, scale: &OriginalScale) -> Result<Option<Vec<f64>>, SeparationError> {
-    let mut best = match cone.recession(&[]) {
+    let mut best = match cone.widest(&[]) {
         Outcome::Direction(direction) => direction,
         Outcome::None => return Ok(None),
         Outcome::Undecided { steps } => return Err(SeparationError::Undecided { steps }),
     };
     let dim = best.len();
+    let rows = cone.separated(&best).len();
+    let simpler = |held: &[&[f64]]| match cone.widest(held) {
+        Outcome::Direction(direction) if cone.separated(&direction).len() >= rows => Some(direction),
+        _ => None,
+    };
     if dim > SIMPLIFIED_COLUMNS {
         return Ok(Some(best));
     }
@@ -159,18 +169,16 @@ fn first_of(cone: &Cone<'_>, scale: &OriginalScale) -> Result<Option<Vec<f64>>, 
             continue;
         }
         held.push(scale.line(column));
-        match cone.recession(&held) {
-            Outcome::Direction(direction) => best = direction,
-            Outcome::None | Outcome::Undecided { .. } => {
+        match simpler(&held) {
+            Some(direction) => best = direction,
+            None => {
                 held.pop();
             }
         }
     }
     if scale.has_intercept() {
         held.push(scale.line(0));
-        if let Outcome::Direction(direction) = cone.recession(&held) {
-            best = direction;
-        }
+        best = simpler(&held).unwrap_or(best);
     }
     Ok(Some(best))
 }

@@ -154,6 +154,8 @@ fn columns_of_numbers_and_something_else() {
     let words = "user,y,x\n1,1,a\n1,2,b\n1,3,7\n";
     let message = r#"column "x" has numbers in 1 rows and something else in 2: line 4 has "7", which is a number;"#;
     assert_refused(words, &usual(), message);
+    let blanks = words.replace("y,x", "y,my x").replace(",b", ",8");
+    assert!(refused(&blanks, &usual()).ends_with("factor(`my x`) in the formula, or --factors my x"));
     // What is declared is what it is declared to be.
     let declared = Options { factors: vec!["x".into()], ..usual() };
     assert_eq!(from_reader(words.as_bytes(), &declared).unwrap().column_names, ["intercept", "x=a", "x=b"]);

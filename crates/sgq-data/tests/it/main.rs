@@ -1,12 +1,17 @@
 //! The readers, tested from outside.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests are tests
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
 
 mod bits;
 mod card;
 mod csv;
 mod csv_refusals;
+mod encoding;
+mod formula;
+mod formula_refusals;
+mod glm;
 mod libsvm;
+mod model_matrix;
 mod prediction;
 mod users;
 

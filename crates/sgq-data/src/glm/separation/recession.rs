@@ -18,12 +18,13 @@ const STANDSTILL: f64 = 1e-6;
 
 /// A row's part in a direction that is below one of these, relative to the largest, is tried as rounding. The direction
 /// without that part must then pass the checks.
-const ROUNDING_TRIED: [f64; 4] = [1e-2, 1e-4, 1e-6, 1e-8];
+const ROUNDING_TRIED: [f64; 4] = [1e-8, 1e-6, 1e-4, 1e-2];
 
 /// What is left of a column, squared, by which rows that must stay are said to determine it.
 const DETERMINED: f64 = 1e-12;
 
 /// The directions sought: `a_r·δ ≥ 0` for some rows, `x_r·δ = 0` for others.
+#[derive(Clone)]
 pub(super) struct Cone<'a> {
     rows: &'a Rows,
     /// The rows that may move, each with its sign: `a_r = sign · x_r`.
@@ -32,6 +33,8 @@ pub(super) struct Cone<'a> {
     fixed: Vec<usize>,
     /// `Σ x_r x_rᵀ` over those, packed.
     gram: Vec<f64>,
+    /// Each column's length over all rows.
+    lengths: Vec<f64>,
 }
 
 /// What was found.
@@ -47,9 +50,11 @@ pub(super) enum Outcome {
 impl<'a> Cone<'a> {
     pub fn new(data: &Observations<'a>, counts: bool) -> Self {
         let rows = data.rows;
-        let mut cone =
-            Self { rows, free: Vec::new(), fixed: Vec::new(), gram: vec![0.0; matrix::packed_len(rows.dim())] };
+        let dim = rows.dim();
+        let gram = vec![0.0; matrix::packed_len(dim)];
+        let mut cone = Self { rows, free: Vec::new(), fixed: Vec::new(), gram, lengths: vec![0.0; dim] };
         for row in data.used(data.all()) {
+            cone.add_squares(row);
             let target = data.targets[row];
             if counts && target > 0.0 {
                 matrix::add_row_square(&mut cone.gram, 1.0, rows, row);
@@ -58,7 +63,31 @@ impl<'a> Cone<'a> {
                 cone.free.push((row, if counts { -1.0 } else { target }));
             }
         }
+        cone.lengths.iter_mut().for_each(|length| *length = length.sqrt());
         cone
+    }
+
+    /// Adds a row's squares to the columns' lengths.
+    fn add_squares(&mut self, row: usize) {
+        match self.rows {
+            Rows::Dense { dim, values } => {
+                let row = &values[row * dim..][..*dim];
+                self.lengths.iter_mut().zip(row).for_each(|(length, x)| *length += x * x);
+            }
+            Rows::Sparse { starts, columns, values, .. } => {
+                let range = starts[row]..starts[row + 1];
+                let row = columns[range.clone()].iter().zip(&values[range]);
+                row.for_each(|(column, x)| self.lengths[*column as usize] += x * x);
+            }
+        }
+    }
+
+    /// The direction without what is rounding compared with the rest of it: beside a zero, rounding would look like much.
+    fn cleaned(&self, direction: &[f64]) -> Vec<f64> {
+        let size = |(d, length): (&f64, &f64)| (d * length).abs();
+        let largest = direction.iter().zip(&self.lengths).map(size).fold(0.0, f64::max);
+        let clean = |(d, length)| if size((d, length)) <= VISIBLE * largest { 0.0 } else { *d };
+        direction.iter().zip(&self.lengths).map(clean).collect()
     }
 
     /// How many rows there are.
@@ -116,8 +145,44 @@ impl<'a> Cone<'a> {
         some && self.fixed.iter().all(stays)
     }
 
+    /// A direction in the cone that is orthogonal to the vectors held, and moves all rows that can be moved.
+    ///
+    /// A direction `δ` may leave rows where they are that another, `δ'`, moves without looking at those that `δ` has moved.
+    /// `tδ + δ'` then moves both, for a `t` large enough.
+    pub fn widest(&self, held: &[&[f64]]) -> Outcome {
+        let mut left = self.clone();
+        let mut widest: Option<Vec<f64>> = None;
+        loop {
+            let next = match (left.recession(held), widest.take()) {
+                (Outcome::Direction(next), None) => next,
+                (Outcome::Direction(next), Some(widest)) => {
+                    let both = self.both(&widest, &next);
+                    let wider = self.separated(&both).len() > self.separated(&widest).len();
+                    if !(wider && self.certifies(&both)) {
+                        return Outcome::Direction(widest);
+                    }
+                    both
+                }
+                (_, Some(widest)) => return Outcome::Direction(widest),
+                (outcome, None) => return outcome,
+            };
+            left.leave_out(&self.separated(&next));
+            widest = Some(next);
+        }
+    }
+
+    /// `tδ + δ'`, with twice the `t` that no row moves back for.
+    fn both(&self, first: &[f64], second: &[f64]) -> Vec<f64> {
+        let needed = self.free.iter().filter_map(|(row, sign)| {
+            let (value, size) = self.product(*row, first);
+            (value.abs() > VISIBLE * size).then(|| -sign * self.product(*row, second).0 / value.abs())
+        });
+        let factor = 2.0 * needed.fold(0.0, f64::max);
+        first.iter().zip(second).map(|(a, b)| factor * a + b).collect()
+    }
+
     /// A direction in the cone that is orthogonal to the vectors held.
-    pub fn recession(&self, held: &[&[f64]]) -> Outcome {
+    fn recession(&self, held: &[&[f64]]) -> Outcome {
         let dim = self.rows.dim();
         let mut gram = self.gram.clone();
         let trace: f64 = (0..dim).map(|k| matrix::at(&gram, k, k)).sum();
@@ -130,6 +195,7 @@ impl<'a> Cone<'a> {
             }
         }
         let basis = Cholesky::new(&gram, dim, DETERMINED).null_vectors();
+        let basis = basis.iter().map(|vector| self.cleaned(vector)).collect();
         let Some(table) = Table::new(self, basis) else {
             return Outcome::None;
         };
@@ -248,7 +314,7 @@ impl Table {
         for part in ROUNDING_TRIED {
             let rounding = part * largest;
             if largest == 0.0 || change.iter().any(|change| *change < -rounding) {
-                return None;
+                continue;
             }
             // Coordinates that the rows with rounding only leave free; the others follow from them.
             let stay = self.gram(|row| f64::from(u8::from(change[row].abs() <= rounding)));
@@ -259,8 +325,9 @@ impl Table {
                     matrix::add(&mut direction, step[*column] * coordinate, basis);
                 }
             }
-            if cone.certifies(&direction) {
-                return Some(direction);
+            let found = [cone.cleaned(&direction), direction].into_iter().find(|direction| cone.certifies(direction));
+            if found.is_some() {
+                return found;
             }
         }
         None

@@ -28,6 +28,8 @@ enum Look {
     Everything,
     /// All but the optimum.
     Constants,
+    /// The optimum, and a bound of each user's smoothness.
+    Optimum,
     /// A bound of each user's smoothness.
     Bounds,
 }
@@ -71,6 +73,11 @@ impl RegressionBuilder {
     /// Without the optimum, which takes longer to find than many a run.
     pub fn unsolved(self) -> Result<Regression, ProblemError> {
         self.looking(Look::Constants)
+    }
+
+    /// With the optimum, and otherwise as [bare](Self::bare): for a fit whose gap is measured, by a method that needs no constants.
+    pub fn solved(self) -> Result<Regression, ProblemError> {
+        self.looking(Look::Optimum)
     }
 
     /// With nothing that takes more than a pass over the rows: no optimum, no `L` and no `μ`. Each `L_i` is a bound by the trace of
@@ -179,14 +186,14 @@ impl Regression {
 
     /// Finds what is looked for.
     fn prepare(&mut self, look: Look) -> Result<(), ProblemError> {
-        if look == Look::Everything {
+        if matches!(look, Look::Everything | Look::Optimum) {
             let (point, norm) = newton::solve(self)?;
             self.optimum = Some(Optimum { value: self.value(&point), point });
             self.gradient_norm_at_optimum = norm;
         }
         match look {
-            Look::Bounds => self.bound_smoothness(),
-            _ => self.find_constants()?,
+            Look::Bounds | Look::Optimum => self.bound_smoothness(),
+            Look::Everything | Look::Constants => self.find_constants()?,
         }
         check_finite(self)
     }
