@@ -4,7 +4,7 @@ The compiled half of the package `sgq`, which has all of it under better names.
 
 from _typeshed import SupportsGetItem
 from collections.abc import Iterable, Sequence
-from numpy import float64, int64, uint64
+from numpy import float64, int64, uint32, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Ledger", "Problem", "Query", "Remaining", "Session", "Verdict", "methods", "open", "quadratics", "recover", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
 
@@ -117,6 +117,57 @@ class Ledger(Session):
     def verify(self, /) -> Verdict:
         """
         Goes through the whole record, and says whether it is what it claims to be.
+        """
+
+@final
+class LinearFit:
+    """
+    Where a run of `linear_saga` stopped, and why.
+    """
+    @property
+    def gradient_norm(self, /) -> float:
+        """
+        The norm of the mean of all rows' last gradients.
+        """
+    @property
+    def message(self, /) -> str:
+        """
+        The same in words.
+        """
+    @property
+    def point(self, /) -> NDArray[float64]:
+        """
+        Where it stopped; the intercept, if there is one, comes last.
+        """
+    @property
+    def queries(self, /) -> int:
+        """
+        Rows looked at.
+        """
+    @property
+    def queries_per_user(self, /) -> NDArray[uint64]:
+        """
+        How often each row was looked at.
+        """
+    @property
+    def step_size(self, /) -> float:
+        """
+        The step size that was taken.
+        """
+    @property
+    def steps(self, /) -> int:
+        """
+        Steps taken.
+        """
+    @property
+    def stop_reason(self, /) -> str:
+        """
+        "surrogate gradient", "budget" or "diverged".
+        """
+    @property
+    def tolerance(self, /) -> float:
+        """
+        The norm that was asked for; 0 where none was.
         """
 
 @final
@@ -540,6 +591,15 @@ class Verdict:
         Whether nothing is damaged.
         """
 
+def linear_saga(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[uint32] | None, targets: NDArray[float64], weights: NDArray[float64] | None, loss: str, l2: SupportsFloat | SupportsIndex, intercept: bool, start: NDArray[float64], step_size: SupportsFloat | SupportsIndex | None, tol: SupportsFloat | SupportsIndex, budget: SupportsIndex, seed: SupportsIndex) -> LinearFit:
+    """
+    SAGA on rows that `sgq.sklearn` has brought into shape: dense, or sparse with `starts` and `columns`. Numbers are borrowed, so
+    that nobody may write to them meanwhile.
+
+    The intercept has no penalty, and is the last number of `start` and `point`. It stops once the gradient is `tol` times as long as
+    at zero, or after `budget` queries if `tol` is 0.
+    """
+
 def methods() -> list[tuple[str, str, str, list[str]]]:
     """
     The built-in methods: a list of (name, summary, what it charges, its own settings).
@@ -575,7 +635,7 @@ def recover(damaged: str | PathLike[str], new: str | PathLike[str]) -> Recovered
     `sgq.open`, and goes on from the answers that were saved.
     """
 
-def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str) -> Problem:
+def regression(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[int64] | None, targets: NDArray[float64], weights: NDArray[float64] | None, blocks: NDArray[int64], user_names: SupportsGetItem[int, str] | None, loss: str, l2: SupportsFloat | SupportsIndex, delta: SupportsFloat | SupportsIndex, solve: bool, user_weights: str, free_intercept: bool) -> Problem:
     """
     A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
     """

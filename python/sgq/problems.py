@@ -59,6 +59,7 @@ def regression(
     delta: float = 1.345,
     weights: ArrayLike | None = None,
     intercept: bool = False,
+    free_intercept: bool = False,
     solve: bool = True,
     user_weights: UserWeights = "equal",
 ) -> Problem:
@@ -66,7 +67,7 @@ def regression(
     which counts the same, or with `user_weights="rows"` as many times as it has rows: the mean over all rows.
 
     `X` is an array with a row for each observation, or any sparse matrix of scipy; it is taken as it is, with a column of
-    ones put first where `intercept` is true. `groups` says whose row it is, and the users come in the sorted order of their
+    ones put first where `intercept` is true; `free_intercept` does so too, and takes the penalty off it. `groups` says whose row it is, and the users come in the sorted order of their
     names; without it every row is a user. `weights` say how much a row counts within its user. For the logistic loss `y` has
     two different values, of which the larger is the positive one. `delta` is where Huber's loss becomes linear. Without
     `solve` the minimum is not computed, which saves time where nobody wants the gap.
@@ -78,6 +79,7 @@ def regression(
     (['east', 'west'], [-0.18, 1.29])
     """
     values, starts, columns, count, dim = _rows(X)
+    intercept = intercept or free_intercept
     if dim == 0 and not intercept:
         raise ValueError("X has no columns: give at least one feature, or intercept=True")
     targets = _numbers(y, "y", (1,)) if loss != "logistic" else _signs(y)
@@ -106,7 +108,7 @@ def regression(
         values, starts, columns, dim = _with_intercept(values, starts, columns, count, dim)
     return _sgq.regression(
         np.ascontiguousarray(values), dim, starts, columns, targets, counts, blocks, names, loss, l2, delta, solve,
-        user_weights,
+        user_weights, free_intercept,
     )  # fmt: skip
 
 

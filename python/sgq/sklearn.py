@@ -1,4 +1,5 @@
-"""Estimators for scikit-learn that ask one user at a time: `GroupedLogisticRegression` and `GroupedRidge`.
+"""Estimators for scikit-learn, for data in one place or of users who are asked one at a time: `GroupedLogisticRegression`,
+`GroupedPoissonRegressor` and `GroupedRidge`.
 
 >>> import numpy as np
 >>> from sgq.sklearn import GroupedRidge
@@ -10,9 +11,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -21,148 +20,31 @@ from numpy.typing import ArrayLike, NDArray
 try:
     from scipy import sparse
     from scipy.special import expit
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.utils import check_random_state, check_scalar
+    from sklearn.base import ClassifierMixin, RegressorMixin
+    from sklearn.utils.class_weight import compute_class_weight
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import validate_data
+
+    from . import _newton
+    from ._estimator import Estimator, Vector, centred, checked_weights
 except ImportError as error:
     raise ImportError("sgq.sklearn needs scikit-learn 1.6 or newer: pip install -U scikit-learn") from error
 
-from . import problems
-from ._sgq import Session
-
-__all__ = ["GroupedLogisticRegression", "GroupedRidge"]
-
-Vector = NDArray[np.float64]
-
-# In one call, which returns who was asked.
-AT_ONCE = 1 << 16
+__all__ = ["GroupedLogisticRegression", "GroupedPoissonRegressor", "GroupedRidge"]
 
 
-class _Grouped(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """What both estimators share: the settings, the users, and the run."""
+class GroupedRidge(RegressorMixin, Estimator):  # type: ignore[misc] # scikit-learn has no types
+    """Least squares with an L2 penalty, on data in one place or asking one user at a time for the gradient on its rows.
 
-    def __init__(
-        self,
-        method: str | None = None,
-        *,
-        l2: float = 0.01,
-        fit_intercept: bool = True,
-        budget: int | None = None,
-        tol: float = 1e-4,
-        step_size: float | Literal["auto", "theory"] = "auto",
-        random_state: Any = None,
-        method_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.method = method
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.budget = budget
-        self.tol = tol
-        self.step_size = step_size
-        self.random_state = random_state
-        self.method_options = method_options
+    It minimises the mean over rows of `½ (w·x + b − y)²`, plus `l2 / 2 ‖w‖²`: the model is scikit-learn's
+    `Ridge(alpha=len(X) * l2)`, with groups and without. With `weigh="users"` the mean is over users, of the mean over each
+    one's rows: users count the same, however many rows they have.
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    The intercept `b` is not penalised. With groups or a method `X` and `y` are centred at their means, which makes a sparse
+    `X` dense; elsewhere it stays sparse.
 
-    def _begin(self, groups: ArrayLike | None, rows: int) -> tuple[NDArray[np.int64] | None, Vector]:
-        """Checks the settings and the groups, and sets all counts to zero; returns whose each row is, and its part of
-        the objective.
-        """
-        check_scalar(self.l2, "l2", Real, min_val=0)
-        check_scalar(self.tol, "tol", Real, min_val=0)
-        if self.budget is not None:
-            check_scalar(self.budget, "budget", Integral, min_val=1)
-        if groups is None:
-            self.groups_, group = np.arange(rows), None
-            shares = np.full(rows, 1 / rows)
-        else:
-            names = np.asarray(groups)
-            if names.shape not in ((rows,), (rows, 1)):
-                raise ValueError(f"X has {rows} rows, and groups the shape {names.shape}: give one name for each row")
-            self.groups_, group = problems.levels(names.reshape(-1), "groups")
-            shares = 1 / (len(self.groups_) * np.bincount(group)[group])
-        self.n_iter_ = self.n_queries_ = 0
-        self.queries_per_user_ = np.zeros(len(self.groups_), dtype=np.int64)
-        self.converged_ = True
-        return group, shares
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _minimize(
-        self, X: Any, y: Vector, group: NDArray[np.int64] | None, loss: problems.Loss, slopes: Vector, seed: int
-    ) -> Vector:
-        """The point where a run stops, whose queries are added to the counts.
-
-        `slopes` are those of the rows at zero, times their parts of the objective.
-        """
-        problem = problems.regression(X, y, group, loss=loss, l2=float(self.l2), solve=False)
-        users = len(self.groups_)
-        # Where zero is the optimum its gradient is nothing but rounding, and no part of that is ever reached.
-        rounding = 1e-13 * np.linalg.norm(abs(X).T @ abs(slopes)) + np.finfo(float).tiny
-        tolerance = float(max(self.tol * np.linalg.norm(X.T @ slopes), rounding))
-        # Where every row is a user no question is expensive, and frugal's look at everybody with each would be.
-        method = "saga" if self.method is None and group is None else self.method
-        try:
-            session = Session(
-                method,
-                problem=problem,
-                step_size=self.step_size,
-                budget=max(100 * users, 200_000) if self.budget is None else int(self.budget),
-                gradient_tolerance=tolerance if self.tol > 0 else None,
-                seed=seed,
-                **(self.method_options or {}),
-            )
-        except ValueError as error:
-            if "no surrogate gradient" in str(error):
-                raise ValueError(
-                    f"{method} keeps no gradients, so that tol={self.tol} cannot be seen: give tol=0, to spend the budget"
-                ) from error
-            raise
-        while session.stop_reason is None:
-            session.simulate(AT_ONCE)
-        if session.stop_reason == "diverged":
-            raise ValueError(f'the fit {session.message}, and means nothing: give a smaller step_size, or "auto"')
-        self.n_iter_ += session.steps
-        self.n_queries_ += session.queries
-        self.queries_per_user_ += session.queries_per_user.astype(np.int64)
-        self.message_ = str(session.message)
-        if session.stop_reason == "budget":
-            self.converged_ = False
-            if self.tol > 0:
-                norm = session.surrogate_gradient_norm
-                known = "not known, as not everybody was asked" if norm is None else f"{norm:.1e}"
-                warnings.warn(
-                    f"{session.message} before the fit has converged. The gradient is {known}, and tol asks for "
-                    f"{tolerance:.1e}: give a larger budget or tol, or scale the features (StandardScaler)",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        return session.point
-
-    def _scores(self, X: Any) -> Vector:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores: Vector = X @ self.coef_.T + self.intercept_
-        return scores
-
-
-class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-learn has no types
-    """Least squares with an L2 penalty, asking one user at a time for the gradient on its rows.
-
-    It minimises the mean over users of `mean over the user's rows of ½ (w·x + b − y)²`, plus `l2 / 2 ‖w‖²`: users count
-    the same, however many rows they have. Without groups every row is a user, and the model is scikit-learn's
-    `Ridge(alpha=len(X) * l2)`.
-
-    The intercept `b` is not penalised: `X` and `y` are centred at their means, over users as in the objective. That
-    makes a sparse `X` dense; with `fit_intercept=False` it stays sparse.
+    Without groups and `method` nobody has to be asked: the rows are gone through by SAGA that remembers one number a row.
+    With groups a session asks users, and a question is what is paid for.
 
     A step is at most one over the largest curvature that any user has. With features on different scales that is slow:
     put a `StandardScaler` before it.
@@ -171,20 +53,27 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     ----------
     method : str, default=None
         Whom to ask and how to step: a name of `sgq.methods()`, or a choice and an update with " + " between them. By
-        default frugal, which needs few queries for small gaps; saga without groups, where every row is a user and
-        queries cost nothing, and for more than 10,000 users, where frugal is slow. Both converge to the optimum itself,
-        with nothing to tune.
+        default frugal, which needs few queries for small gaps; saga for more than 10,000 users, where frugal is slow; SAGA
+        on data in one place without groups. All converge to the optimum itself, with nothing to tune.
     l2 : float, default=0.01
-        The penalty. It belongs to the mean, not to a sum: it need not grow with the data.
+        The penalty. It belongs to the mean, not to a sum: it need not grow with the data, nor with weights.
     fit_intercept : bool, default=True
         Whether there is an intercept.
+    weigh : "rows" or "users", default="rows"
+        Which of them count alike. With "rows" the answer is that of the pooled fit, which is what a statistician expects of
+        weights and of groups that are only where the data are kept. With "users" `sample_weight` counts within a user.
+        Without groups it changes nothing.
     budget : int, default=None
-        The most queries to pay for; by default 100 for each user, or 200,000 if that is more.
+        The most queries to pay for; by default 100 for each user, or 200,000 if that is more. On data in one place a query is
+        a look at one row, and all rows are looked at once in any case.
     tol : float, default=1e-4
-        The run stops once the mean of everybody's last gradient is this part of the gradient at zero. With 0 it spends
-        its budget, which is all that a method can do that keeps no gradients, such as SGD.
+        The run stops once the gradient is this part of the gradient at zero: the mean of everybody's last gradients where
+        users are asked, and the gradient itself on data in one place. With 0 it spends its budget, which is all that a method
+        can do that keeps no gradients, such as SGD.
     step_size : float, "auto" or "theory", default="auto"
         The step size; "auto" is the method's own.
+    warm_start : bool, default=False
+        Whether to begin at the coefficients of the last fit.
     random_state : int, RandomState or None, default=None
         A whole number is the session's seed.
     method_options : dict, default=None
@@ -194,9 +83,9 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     ----------
     coef_, intercept_ : array of shape (n_features_in_,), and float
     groups_ : array
-        The users' names, in sorted order; without groups the numbers of the rows.
+        The users' names, in sorted order; without groups the numbers of the rows. Those who count nothing are left out.
     n_queries_, queries_per_user_ : int, and array of int
-        All that was paid for, and by whom it was answered.
+        All that was paid for, and by whom it was answered; without groups the looks at rows.
     n_iter_ : int
         Steps taken.
     converged_ : bool
@@ -213,24 +102,40 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
     (0.52, True)
     """
 
-    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> GroupedRidge:
-        """Fits the model; `groups` says whose row each one is. `GridSearchCV.fit(…, groups=…)` passes them on by
-        metadata routing only.
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> GroupedRidge:
+        """Fits the model; `groups` says whose row each one is, and `sample_weight` what it counts.
+        `GridSearchCV.fit(…, groups=…)` passes groups on by metadata routing only, and there is a warning where it did not.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        given = X
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True)
         targets = np.asarray(y, dtype=np.float64)
-        group, shares = self._begin(groups, len(targets))
+        rows = self._begin(given, X, targets, groups, checked_weights(sample_weight, len(targets)))
+        X, targets, shares, direct = rows.X, rows.y, rows.shares, self._in_one_place(rows)
+        # A sparse X is not centred where the intercept can be a parameter of its own.
+        free = self.fit_intercept and direct and sparse.issparse(X)
         center, middle = np.zeros(X.shape[1]), 0.0
         if self.fit_intercept:
             # From the first target on, so that one that never changes is centred at itself.
-            center, middle = X.T @ shares, float(targets[0] + (targets - targets[0]) @ shares)
-            X = (X.toarray() if sparse.issparse(X) else X) - center
+            middle = float(targets[0] + (targets - targets[0]) @ shares)
             targets = targets - middle
+            if not free:
+                center = X.T @ shares
+                X = (X.toarray() if sparse.issparse(X) else X) - center
         # A point past 1e9 counts as divergence, which must not depend on the unit of y.
         unit = float(np.abs(targets).max()) or 1.0
         targets = targets / unit
-        self.coef_ = unit * self._minimize(X, targets, group, "squares", -shares * targets, self._seed())
-        self.intercept_ = middle - float(center @ self.coef_)
+        start, before = np.zeros(X.shape[1] + free), self._before((X.shape[1],))
+        if before is not None:
+            start[: X.shape[1]] = before[0][0] / unit
+            start[X.shape[1] :] = (before[1][0] - middle) / unit
+        if direct:
+            point = self._saga(rows, X, targets, "squares", float(self.l2), free, start, self._seed())
+        else:
+            point = self._session(rows, X, targets, "squares", float(self.l2), False, start, -targets, self._seed())
+        self.coef_ = unit * point[: X.shape[1]]
+        self.intercept_ = middle + unit * float(point[X.shape[1] :].sum()) - float(center @ self.coef_)
         return self
 
     def predict(self, X: Any) -> Vector:
@@ -238,30 +143,109 @@ class GroupedRidge(RegressorMixin, _Grouped):  # type: ignore[misc] # scikit-lea
         return self._scores(X)
 
 
-class GroupedLogisticRegression(ClassifierMixin, _Grouped):  # type: ignore[misc] # scikit-learn has no types
-    """Logistic regression with an L2 penalty, asking one user at a time for the gradient on its rows.
+class GroupedPoissonRegressor(RegressorMixin, Estimator):  # type: ignore[misc] # scikit-learn has no types
+    """Poisson regression (log link) with an L2 penalty, on data in one place or asking one user at a time.
 
-    With `y = ±1` it minimises the mean over users of `mean over the user's rows of ln(1 + exp(−y (w·x + b)))`, plus
-    `l2 / 2 (‖w‖² + (b / intercept_scaling)²)`: users count the same, however many rows they have. Without groups every
-    row is a user.
+    It minimises the mean over rows of `exp(w·x + b) − y (w·x + b)`, plus `l2 / 2 ‖w‖²`; with `weigh="users"` the mean over
+    users. Without groups the model is scikit-learn's `PoissonRegressor(alpha=l2)`.
 
-    The intercept is penalised as everything else, as with liblinear: it is the weight of a column that is
-    `intercept_scaling` in every row. So where one class is rare its chance is overestimated; a larger scaling mends
-    that, and makes the steps smaller. Without groups the model is scikit-learn's
-    `LogisticRegression(solver="liblinear", C=1 / (len(X) * l2))`.
+    Without groups and `method` nobody has to be asked, and Newton's method needs a few looks at all rows (more with over 1,000
+    parameters, where its equation is solved by conjugate gradients): the curvature of Poisson's loss has no bound, so that no step size of SAGA is safe. `step_size` and
+    `random_state` mean nothing then, and `n_iter_` counts its steps.
+
+    With groups or a method a session asks users. The `L_i` that it sees are those of rates up to the larger of the mean and the
+    count itself; with counts that vary much take a method that learns them, such as the default, frugal.
+
+    Parameters
+    ----------
+    method, l2, fit_intercept, weigh, budget, tol, step_size, warm_start, random_state, method_options
+        As in `GroupedRidge`.
+
+    Attributes
+    ----------
+    coef_, intercept_ : array of shape (n_features_in_,), and float
+    groups_, n_queries_, queries_per_user_, n_iter_, converged_, message_, n_features_in_, feature_names_in_
+        As in `GroupedRidge`.
+
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [1, 2, 4, 8]
+    >>> model = GroupedPoissonRegressor(l2=0, tol=1e-9).fit(X, y)
+    >>> model.predict([[4.0]]).round(3).tolist(), bool(abs(model.coef_[0] - np.log(2)) < 1e-6)
+    ([16.0], True)
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> GroupedPoissonRegressor:
+        """Fits the model; `groups` says whose row each one is, and `sample_weight` what it counts."""
+        given = X
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", y_numeric=True)
+        counts = np.asarray(y, dtype=np.float64)
+        if (counts < 0).any():
+            row = int(np.flatnonzero(counts < 0)[0])
+            raise ValueError(f"y is {counts[row]} in row {row}: Poisson regression needs counts, which are not negative")
+        rows = self._begin(given, X, counts, groups, checked_weights(sample_weight, len(counts)))
+        X, counts, direct, seed = rows.X, rows.y, self._in_one_place(rows), self._seed()
+        if not counts.any():
+            raise ValueError("y is zero in every row: the rate that fits is zero, and has no logarithm")
+        # With rates in units of their mean the intercept is zero where nothing else matters, and the loss that much smaller.
+        unit = float(counts @ rows.shares) if self.fit_intercept else 1.0
+        l2, scaled, columns = float(self.l2) / unit, counts / unit, X.shape[1]
+        before = self._before((columns,))
+        start = np.zeros(columns + self.fit_intercept)
+        if before is not None:
+            start[:columns], start[columns:] = before[0][0], before[1][0] - np.log(unit)
+        if direct:
+            most = max(self._most() // len(counts), 1)
+            found = _newton.poisson(X, scaled, rows.shares, l2, self.fit_intercept, start, float(self.tol), most)
+            self._count(found.steps, found.looks * len(counts), np.full(len(counts), found.looks))
+            reached = found.norm <= found.tolerance
+            words = f"the gradient is small ({unit * found.norm:.3e})" if reached else f"{found.looks} looks at all rows"
+            if not reached and found.looks >= most:
+                words = f"the budget of {self.n_queries_} queries is spent"
+            self._say("gradient" if reached else "budget", words, unit * found.norm, unit * found.tolerance)
+            point = found.point
+        else:
+            point = self._session(rows, X, scaled, "poisson", l2, self.fit_intercept, start, 1 - scaled, seed)
+        self.coef_ = point[:columns]
+        self.intercept_ = float(point[columns:].sum()) + float(np.log(unit))
+        return self
+
+    def predict(self, X: Any) -> Vector:
+        """The expected count of each row."""
+        return np.exp(self._scores(X))
+
+
+class GroupedLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc] # scikit-learn has no types
+    """Logistic regression with an L2 penalty, on data in one place or asking one user at a time for the gradient on its rows.
+
+    With `y = ±1` it minimises the mean over rows of `ln(1 + exp(−y (w·x + b)))`, plus `l2 / 2 ‖w‖²`. Weights, of samples and
+    classes, weigh that mean. With `weigh="users"` it is over users, of the mean over each one's rows: users count the same,
+    however many rows they have.
+
+    The intercept `b` is not penalised, and the model is scikit-learn's `LogisticRegression(C=1 / (len(X) * l2))`, with groups and
+    without; with weights `C=1 / (sum of the weights * l2)`.
+
+    Without groups and `method` nobody has to be asked: the rows are gone through by SAGA that remembers one number a row. With
+    groups or a method a session asks users.
 
     More than two classes are told apart one against the rest, each in a run of its own: the queries of all of them are
-    paid for, and the budget is that of each.
+    paid for, and the budget is that of each. That is not the multinomial model of scikit-learn: the probabilities are scaled
+    to add up to one.
 
     A step is at most one over the largest curvature that any user has. With features on different scales that is slow:
     put a `StandardScaler` before it.
 
     Parameters
     ----------
-    method, l2, fit_intercept, budget, tol, step_size, random_state, method_options
+    method, l2, fit_intercept, weigh, budget, tol, step_size, warm_start, random_state, method_options
         As in `GroupedRidge`.
-    intercept_scaling : float, default=1.0
-        The number in the intercept's column.
+    class_weight : dict, "balanced" or None, default=None
+        What each class counts, times `sample_weight`; "balanced" makes all classes count the same.
 
     Attributes
     ----------
@@ -289,43 +273,73 @@ class GroupedLogisticRegression(ClassifierMixin, _Grouped):  # type: ignore[misc
         *,
         l2: float = 0.01,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        weigh: Literal["rows", "users"] = "rows",
         budget: int | None = None,
         tol: float = 1e-4,
         step_size: float | Literal["auto", "theory"] = "auto",
+        warm_start: bool = False,
         random_state: Any = None,
         method_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(
-            method, l2=l2, fit_intercept=fit_intercept, budget=budget, tol=tol, step_size=step_size,
-            random_state=random_state, method_options=method_options,
+            method, l2=l2, fit_intercept=fit_intercept, weigh=weigh, budget=budget, tol=tol, step_size=step_size,
+            warm_start=warm_start, random_state=random_state, method_options=method_options,
         )  # fmt: skip
-        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
 
-    def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> GroupedLogisticRegression:
-        """Fits the model; `groups` says whose row each one is."""
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> GroupedLogisticRegression:
+        """Fits the model; `groups` says whose row each one is, and `sample_weight` what it counts."""
+        given = X
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        answers = np.asarray(y)
+        weights = self._weights(answers, checked_weights(sample_weight, len(answers)))
+        rows = self._begin(given, X, answers, groups, weights)
+        self.classes_, labels = np.unique(rows.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has only one class, {self.classes_[0]!r}: a classifier needs two or more")
-        group, shares = self._begin(groups, len(labels))
-        scaling = 0.0
-        if self.fit_intercept:
-            above = {"min_val": 0, "include_boundaries": "neither"}
-            scaling = float(check_scalar(self.intercept_scaling, "intercept_scaling", Real, **above))
-            column = np.full((len(labels), 1), scaling)
-            X = sparse.hstack([column, X], format="csr") if sparse.issparse(X) else np.hstack([column, X])
-        seed = self._seed()
-        points = []
+        direct, columns = self._in_one_place(rows), X.shape[1]
+        X, center = rows.X, np.zeros(columns)
+        if self.fit_intercept and direct:
+            X, center = centred(X, rows.shares)
         # Of two classes the second is told from the first; of more each one from the rest.
-        for positive in [1] if len(self.classes_) == 2 else range(len(self.classes_)):
+        positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        starts, before = np.zeros((len(positives), columns + 1)), self._before((len(positives), columns))
+        if before is not None:
+            starts[:, :columns] = before[0]
+            starts[:, columns] = before[1] + before[0] @ center
+        if not self.fit_intercept:
+            starts = starts[:, :columns]
+        l2, free, seed, found = float(self.l2), self.fit_intercept, self._seed(), np.zeros((len(positives), columns + 1))
+        for run, positive in enumerate(positives):
             signs = np.where(labels == positive, 1.0, -1.0)
-            points.append(self._minimize(X, signs, group, "logistic", -shares * signs / 2, seed))
-        found = np.array(points)
-        self.coef_ = found[:, 1:] if self.fit_intercept else found
-        self.intercept_ = scaling * found[:, 0] if self.fit_intercept else np.zeros(len(found))
+            if direct:
+                point = self._saga(rows, X, signs, "logistic", l2, free, starts[run], seed)
+            else:
+                point = self._session(rows, X, signs, "logistic", l2, free, starts[run], -signs / 2, seed)
+            found[run, : len(point)] = point
+        self.coef_ = found[:, :columns]
+        self.intercept_ = found[:, columns] - self.coef_ @ center
         return self
+
+    def _weights(self, y: NDArray[Any], weights: Vector | None) -> Vector | None:
+        """What each row counts, its class included."""
+        if self.class_weight is None:
+            return weights
+        if isinstance(self.class_weight, str) and self.class_weight != "balanced":
+            raise ValueError(f'class_weight is {self.class_weight!r}: it must be a dict, "balanced" or None')
+        counted = np.ones(len(y)) if weights is None else weights
+        # Classes of which no row counts are none.
+        present, labels = np.unique(y[counted > 0], return_inverse=True)
+        of_class = compute_class_weight(self.class_weight, classes=present, y=y[counted > 0], sample_weight=counted[counted > 0])
+        if not (np.isfinite(of_class).all() and (of_class >= 0).all() and of_class.any()):
+            raise ValueError(f"class_weight is {self.class_weight!r}: weights must be finite, not negative and not all zero")
+        all_weights: Vector = counted.astype(np.float64)
+        all_weights[counted > 0] *= of_class[labels]
+        return all_weights
 
     def decision_function(self, X: Any) -> Vector:
         """`w·x + b` of each row: positive for the last of two classes; with more, a column for each class."""

@@ -8,6 +8,7 @@ mod given;
 mod inner;
 mod keywords;
 mod ledger;
+mod linear;
 mod method;
 mod problem;
 mod query;
@@ -25,6 +26,7 @@ mod _sgq {
     use crate::{
         experiment::PyExperiment,
         ledger::{Ledger, open},
+        linear::{LinearFit, linear_saga},
         method::methods,
         problem::{Problem, quadratics, regression, table},
         query::Query,

@@ -189,7 +189,8 @@ pub fn quadratics(py: Python<'_>, curvature: Vec<Vec<f64>>, center: Vec<Vec<f64>
 
 /// A regression on rows that `sgq.problems.regression` has brought into order: dense, or sparse with `starts` and `columns`.
 #[pyfunction]
-#[pyo3(signature = (values, dim, starts, columns, targets, weights, blocks, user_names, loss, l2, delta, solve, user_weights))]
+#[pyo3(signature = (values, dim, starts, columns, targets, weights, blocks, user_names, loss, l2, delta, solve, user_weights,
+    free_intercept))]
 #[allow(clippy::too_many_arguments)] // one caller
 pub fn regression(
     py: Python<'_>,
@@ -206,6 +207,7 @@ pub fn regression(
     delta: f64,
     solve: bool,
     user_weights: &str,
+    free_intercept: bool,
 ) -> PyResult<Problem> {
     let by_rows = by_rows(user_weights)?;
     let loss = loss_by_name(loss, delta)?;
@@ -223,15 +225,15 @@ pub fn regression(
     };
     let blocks = whole(&blocks, "blocks")?;
     let made = py.detach(|| {
-        let made = match solve {
-            true => Regression::weighted(rows, targets, &weights, &blocks, loss, l2),
-            false => Regression::unsolved(rows, targets, &weights, &blocks, loss, l2),
-        }?;
-        if !by_rows {
-            return Ok(made);
+        let totals: Vec<f64> = blocks.windows(2).map(|block| weights[block[0]..block[1]].iter().sum()).collect();
+        let mut builder = Regression::builder(rows, targets, &blocks, loss).l2(l2).weights(weights);
+        if by_rows {
+            builder = builder.user_weights(totals);
         }
-        let totals = blocks.windows(2).map(|block| weights[block[0]..block[1]].iter().sum());
-        made.weighing_users(&totals.collect::<Vec<f64>>())
+        if free_intercept {
+            builder = builder.free_intercept();
+        }
+        if solve { builder.build() } else { builder.unsolved() }
     });
     made.map(|made| Problem { user_names, ..Problem::of_regression(made) }).map_err(refused)
 }
@@ -246,7 +248,7 @@ fn by_rows(user_weights: &str) -> PyResult<bool> {
 }
 
 /// Numbers of rows or columns: numpy has them with a sign.
-fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
+pub fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec<T>> {
     let wrong =
         |number: i64| PyValueError::new_err(format!("{what} has {number}: it must not be negative, nor so large"));
     numbers.readonly().as_slice()?.iter().map(|number| T::try_from(*number).map_err(|_| wrong(*number))).collect()
@@ -339,7 +341,7 @@ fn unreadable(error: InFile<CsvError>) -> PyErr {
     }
 }
 
-fn loss_by_name(name: &str, delta: f64) -> PyResult<Loss> {
+pub fn loss_by_name(name: &str, delta: f64) -> PyResult<Loss> {
     Ok(match name {
         "squares" => Loss::Squares,
         "logistic" => Loss::Logistic,

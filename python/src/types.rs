@@ -67,6 +67,11 @@ typed! {
 }
 
 typed! {
+    /// The column of each number that is not zero.
+    Columns(PyArray1<u32>): of!(named!("numpy.typing", "NDArray"), named!("numpy", "uint32"))
+}
+
+typed! {
     /// One whole number for each query.
     Indices(PyArray1<i64>): of!(named!("numpy.typing", "NDArray"), named!("numpy", "int64"))
 }

@@ -21,14 +21,36 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sgq
-from sgq.sklearn import GroupedLogisticRegression, GroupedRidge
+from sgq.sklearn import GroupedLogisticRegression, GroupedPoissonRegressor, GroupedRidge
 
-BOTH = [GroupedLogisticRegression, GroupedRidge]
+ALL = [GroupedLogisticRegression, GroupedRidge, GroupedPoissonRegressor]
 EXACT = {"tol": 1e-10, "budget": 10_000_000, "random_state": 0}
+# Far below what the checks compare to.
+TIGHT = {"tol": 1e-11, "budget": 20_000_000}
+
+
+def weights_are_rows(estimator):
+    """Two runs to the usual tolerance agree to that, and not to the 1e-7 of the checks: those that are tight have them pass."""
+    if estimator.tol != 1e-4 or isinstance(estimator, GroupedPoissonRegressor):
+        return {}
+    why = "the fits agree to their tolerance"
+    kinds = ["dense", "sparse"]
+    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in kinds}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # on features that are not scaled
-@parametrize_with_checks([GroupedLogisticRegression(), GroupedRidge(), GroupedRidge("iqn", fit_intercept=False)])
+@parametrize_with_checks(
+    [
+        GroupedLogisticRegression(),
+        GroupedLogisticRegression(class_weight="balanced", **TIGHT),
+        GroupedRidge(),
+        GroupedRidge(**TIGHT),
+        GroupedRidge("iqn", fit_intercept=False),
+        GroupedPoissonRegressor(),
+        GroupedPoissonRegressor(tol=1e-11),
+    ],
+    expected_failed_checks=weights_are_rows,
+)
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
 
@@ -40,6 +62,11 @@ def data(rows=200, dim=4, users=12, seed=0):
     X = random.normal(size=(rows, dim)) + 0.7
     y = X @ np.linspace(-1, 1, dim) + random.normal(size=users)[groups] + random.normal(size=rows) - 0.5
     return X, y, np.array([f"user {user:02}" for user in range(users)])[groups]
+
+
+def target(kind, y):
+    """Targets of the estimator's kind."""
+    return {GroupedRidge: y, GroupedLogisticRegression: y > 0, GroupedPoissonRegressor: np.abs(y).round()}[kind]
 
 
 def shares(groups):
@@ -54,21 +81,22 @@ def test_every_row_a_user_is_scikit_learns_ridge(fit_intercept):
     theirs = Ridge(alpha=0.05 * len(X), fit_intercept=fit_intercept).fit(X, 1e12 * y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
     assert ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-8)
-    assert ours.converged_ and ours.n_queries_ == ours.n_iter_ + len(X) == ours.queries_per_user_.sum()
+    looks = (ours.n_queries_ - ours.n_iter_) / len(X)
+    assert ours.converged_ and ours.n_queries_ == ours.queries_per_user_.sum() and looks in (2, 3)
 
 
-@pytest.mark.parametrize("scaling", [1.0, 3.0])
-def test_every_row_a_user_is_scikit_learns_logistic_regression(scaling):
+@pytest.mark.parametrize("method", [None, "saga"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_row_a_user_is_scikit_learns_logistic_regression(method, fit_intercept):
     X, y, _ = data()
-    ours = GroupedLogisticRegression(l2=0.05, intercept_scaling=scaling, **EXACT).fit(X, y > 0)
-    settings = {"C": 1 / (0.05 * len(X)), "tol": 1e-10, "max_iter": 10_000}
-    theirs = LogisticRegression(solver="liblinear", intercept_scaling=scaling, **settings).fit(X, y > 0)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
-    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
-    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
-    ours = GroupedLogisticRegression(l2=0.05, fit_intercept=False, **EXACT).fit(X, y > 0)
-    theirs = LogisticRegression(solver="newton-cholesky", fit_intercept=False, **settings).fit(X, y > 0)
+    # Far from the origin: the columns are centred.
+    X = X + 5.0
+    ours = GroupedLogisticRegression(method, l2=0.05, fit_intercept=fit_intercept, **EXACT).fit(X, y > 0)
+    settings = {"C": 1 / (0.05 * len(X)), "tol": 1e-12, "max_iter": 10_000, "fit_intercept": fit_intercept}
+    theirs = LogisticRegression(solver="newton-cholesky", **settings).fit(X, y > 0)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-8)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-7)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-8)
 
 
 def test_groups_of_ridge_against_the_normal_equations():
@@ -77,7 +105,7 @@ def test_groups_of_ridge_against_the_normal_equations():
     ones = np.column_stack([np.ones(len(X)), X])
     penalty = np.diag([0.0, *[0.02] * X.shape[1]])
     expected = np.linalg.solve(ones.T @ (weights[:, np.newaxis] * ones) + penalty, ones.T @ (weights * y))
-    model = GroupedRidge(l2=0.02, **EXACT).fit(X, y, groups)
+    model = GroupedRidge(l2=0.02, weigh="users", **EXACT).fit(X, y, groups)
     np.testing.assert_allclose([model.intercept_, *model.coef_], expected, rtol=1e-8)
     assert model.groups_.tolist() == sorted(set(groups)) and len(model.queries_per_user_) == 12
 
@@ -88,10 +116,10 @@ def test_groups_of_logistic_regression_against_the_formula():
 
     def objective(x):
         margins = signs * (X @ x[1:] + x[0])
-        return weights @ np.logaddexp(0, -margins) + 0.01 * x @ x
+        return weights @ np.logaddexp(0, -margins) + 0.01 * x[1:] @ x[1:]
 
     expected = optimize.minimize(objective, np.zeros(5), tol=1e-12).x
-    model = GroupedLogisticRegression(l2=0.02, **EXACT).fit(X, signs, groups=pandas.Series(groups))
+    model = GroupedLogisticRegression(l2=0.02, weigh="users", **EXACT).fit(X, signs, groups=pandas.Series(groups))
     np.testing.assert_allclose([*model.intercept_, *model.coef_[0]], expected, atol=1e-5)
     assert model.score(X, signs) > 0.7 and model.coef_.shape == (1, 4)
 
@@ -108,10 +136,10 @@ def test_three_classes_are_each_told_from_the_rest():
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ALL)
 def test_the_seed_decides(kind):
     X, y, groups = data()
-    y = y if kind is GroupedRidge else y > 0
+    y = target(kind, y)
 
     def coefficients(state):
         return kind(random_state=state, tol=1e-2).fit(X, y, groups).coef_.tobytes()
@@ -123,31 +151,36 @@ def test_the_seed_decides(kind):
 def test_a_whole_number_is_the_sessions_seed():
     X, y, groups = data()
     model = GroupedRidge(fit_intercept=False, random_state=5, tol=0, budget=300).fit(X, y / np.abs(y).max(), groups)
-    problem = sgq.problems.regression(X, y / np.abs(y).max(), groups, solve=False)
-    # With groups the default is that of `minimize`; without, where every row is a user, it is saga.
+    problem = sgq.problems.regression(X, y / np.abs(y).max(), groups, solve=False, user_weights="rows")
+    # With groups the default is that of `minimize`.
     assert sgq.minimize(problem, budget=300, tol=None, seed=5).x.tobytes() == model.coef_.tobytes()
     rows = sgq.problems.regression(X, y / np.abs(y).max(), solve=False)
-    model = GroupedRidge(fit_intercept=False, random_state=5, tol=0, budget=300).fit(X, y / np.abs(y).max())
+    model = GroupedRidge("saga", fit_intercept=False, random_state=5, tol=0, budget=300).fit(X, y / np.abs(y).max())
     assert sgq.minimize(rows, method="saga", budget=300, seed=5).x.tobytes() == model.coef_.tobytes()
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
-def test_sparse_is_dense(kind, fit_intercept, form):
+def test_sparse_is_dense(kind, fit_intercept, grouped, form):
     X, y, groups = data()
+    groups = groups if grouped else None
+    # Without groups the two take other ways to the same place.
+    settings = {"random_state": 0} if grouped else EXACT
     X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
-    y = y if kind is GroupedRidge else y > 0
-    dense, thin = (kind(fit_intercept=fit_intercept, random_state=0).fit(rows, y, groups) for rows in (X, form(X)))
-    np.testing.assert_allclose(thin.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(thin.predict(form(X)).astype(float), dense.predict(X).astype(float), rtol=1e-9)
+    y = target(kind, y)
+    dense, thin = (kind(fit_intercept=fit_intercept, **settings).fit(rows, y, groups) for rows in (X, form(X)))
+    close = {"rtol": 1e-9, "atol": 1e-12} if grouped else {"rtol": 1e-7, "atol": 1e-8}
+    np.testing.assert_allclose(thin.coef_, dense.coef_, **close)
+    np.testing.assert_allclose(thin.predict(form(X)).astype(float), dense.predict(X).astype(float), **close)
 
 
 @pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
 def test_frames_have_names(frame):
     X, y, groups = data()
     columns = frame({name: X[:, k] for k, name in enumerate("abcd")})
-    model = GroupedRidge(random_state=0).fit(columns, y, groups=columns["a"])
+    model = GroupedRidge(random_state=0).fit(columns, y, groups=groups)
     assert model.feature_names_in_.tolist() == list("abcd") and model.n_features_in_ == 4
     assert model.predict(columns).tobytes() == model.predict(columns).tobytes()
 
@@ -170,10 +203,10 @@ def test_groups_are_routed():
     assert scores.mean() > 0.6
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_budget_that_is_too_small_is_said(kind):
     X, y, groups = data()
-    y = y if kind is GroupedRidge else y > 0
+    y = target(kind, y)
     with pytest.warns(ConvergenceWarning, match="budget of 40 queries is spent.*larger budget"):
         model = kind(budget=40, random_state=0).fit(X, y, groups)
     assert not model.converged_ and model.n_queries_ == 40 and "budget" in model.message_
@@ -195,7 +228,7 @@ def test_settings_of_the_method():
         GroupedRidge(method_options={"pp": 0.1}).fit(X, y)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize(
     ("settings", "error", "words"),
     [
@@ -211,12 +244,15 @@ def test_settings_of_the_method():
     ],
 )
 def test_wrong_settings(kind, settings, error, words):
-    X, y, _ = data()
+    X, y, groups = data()
+    # Newton's method takes no step size.
+    groups = groups if kind is GroupedPoissonRegressor and settings == {"step_size": 1e6} else None
+    method = {"method": "saga"} if groups is not None else {}
     with pytest.raises(error, match=words):
-        kind(**settings).fit(X, y > 0)
+        kind(**method, **settings).fit(X, y > 0, groups)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -243,8 +279,6 @@ def test_one_class_or_none():
         GroupedLogisticRegression().fit(X, np.ones(len(X)))
     with pytest.raises(ValueError, match="continuous"):
         GroupedLogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="intercept_scaling"):
-        GroupedLogisticRegression(intercept_scaling=0).fit(X, y > 0)
 
 
 def test_a_target_that_never_changes():

@@ -12,6 +12,7 @@ mod frugal_many;
 mod frugal_reference;
 mod lazy;
 mod linear;
+mod linear_model;
 mod members;
 mod naive;
 mod noise;

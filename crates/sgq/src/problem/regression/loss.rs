@@ -44,6 +44,7 @@ impl Loss {
     }
 
     /// Its derivative in `z`.
+    #[inline]
     pub fn slope(self, z: f64, y: f64) -> f64 {
         match self {
             Self::Squares => z - y,
@@ -100,6 +101,7 @@ impl Loss {
 }
 
 /// `1 / (1 + e^{−z})`, without overflow.
+#[inline]
 fn sigmoid(z: f64) -> f64 {
     // No branch: which sign comes next cannot be foreseen.
     let e = (-z.abs()).exp();
