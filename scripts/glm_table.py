@@ -17,6 +17,7 @@ For each data set, all rows counting alike and no penalty:
 
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def fit(sgq, problem, folder, *more):
     command = [sgq, "fit", ROOT / "data" / problem["file"].rsplit("/", 1)[-1], "--user", problem["user"]]
     command += ["--target", problem["target"], "--family", problem["loss"], "--json", "--quiet", "--force", "--out", folder]
     for option in ["features", "exclude", "factors"]:
-        if option in problem:
+        if problem.get(option):
             command += [f"--{option}", ",".join(problem[option])]
     run = subprocess.run([*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if run.returncode:
@@ -72,10 +73,7 @@ def fit(sgq, problem, folder, *more):
 
 def measured(sgq, python, problem, folder):
     """The three rows of a data set."""
-    problem = dict(problem)
-    if problem.get("drop_constant"):
-        # What sgq fit refuses by name.
-        problem["exclude"] = [*problem.get("exclude", []), *constant_columns(sgq, problem, folder)]
+    problem = without_hopeless_columns(sgq, dict(problem), folder)
     tight = ["--precision", "1e-6", "--budget", "1000000", "--close"]
     model, clustered = fit(sgq, problem, folder, *tight), fit(sgq, problem, folder, *tight, "--errors", "clustered")
     names = [line["name"] for line in model["coefficients"]]
@@ -116,16 +114,25 @@ def largest(ours, theirs):
     return max(abs(a / b - 1) for a, b in zip(ours, theirs, strict=True))
 
 
-def constant_columns(sgq, problem, folder):
-    """The columns that are the same in every row that is used, by the message that names them."""
-    try:
-        fit(sgq, problem, folder, "--budget", "1")
-    except Failure as failure:
-        words = str(failure).split("leave out ")
-        if len(words) == 2:
-            return [name.strip(' "') for name in words[1].split(",")]
-        raise
-    return []
+def without_hopeless_columns(sgq, problem, folder):
+    """Leaves out what `sgq fit` refuses by name: columns that never change, and those that separate the rows."""
+    problem["exclude"] = list(problem.get("exclude", []))
+    while True:
+        try:
+            fit(sgq, problem, folder, "--budget", "1")
+            return problem
+        except Failure as failure:
+            words = str(failure)
+            constant = re.search(r"say nothing: leave out (.*)", words)
+            separating = re.search(r"no finite coefficients .*? the coefficient of ([^ =]+)", words)
+            if constant:
+                columns = [name.strip(' "') for name in constant[1].split(",")]
+            elif separating:
+                columns = [separating[1]]
+            else:
+                raise
+            print(f"  without {', '.join(columns)}: {words}", file=sys.stderr)
+            problem["exclude"] += columns
 
 
 def reference(problem):
