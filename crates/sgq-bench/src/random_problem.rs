@@ -90,6 +90,8 @@ impl Traits {
             Loss::Logistic => "logistic",
             Loss::Poisson => "poisson",
             Loss::Huber { .. } => "huber",
+            Loss::NegativeBinomial { .. } => "negative binomial",
+            Loss::Gamma => "gamma",
         }
     }
 
@@ -226,7 +228,9 @@ impl World {
             targets.push(match loss {
                 Loss::Logistic if draws.unit() * (1.0 + (-2.0 * prediction).exp()) < 1.0 => 1.0,
                 Loss::Logistic => -1.0,
-                Loss::Poisson => draws.poisson(prediction.clamp(RATES.0, RATES.1).exp()),
+                Loss::Poisson | Loss::NegativeBinomial { .. } | Loss::Gamma => {
+                    draws.poisson(prediction.clamp(RATES.0, RATES.1).exp())
+                }
                 Loss::Squares | Loss::Huber { .. } => prediction + 0.5 * draws.normal(),
             });
             // The coefficients are mixed alike, which leaves predictions what they are: nobody needs them mixed.

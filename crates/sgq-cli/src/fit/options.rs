@@ -309,6 +309,8 @@ impl ChosenLoss {
             Loss::Logistic => "logistic".to_owned(),
             Loss::Poisson => "poisson".to_owned(),
             Loss::Huber { delta } => format!("huber, δ = {delta}"),
+            Loss::NegativeBinomial { .. } => "negative binomial".to_owned(),
+            Loss::Gamma => "gamma".to_owned(),
         };
         let because = self.because.map(|because| format!(": {because}; --loss takes another")).unwrap_or_default();
         let predicts = match target {
