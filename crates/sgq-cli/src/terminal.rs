@@ -197,7 +197,7 @@ pub fn session_line(name: &str, queries: u64, budget: Option<u64>, more: &str, c
         (true, _) => format!("  {queries}{of}  {more}"),
         (_, None) => format!("  {name}  {queries} queries  {more}"),
         (_, Some(budget)) => {
-            let full = if budget == 0 { BAR } else { BAR * queries.min(budget) / budget };
+            let full = (BAR * queries.min(budget)).checked_div(budget).unwrap_or(BAR);
             let bar: String = (0..BAR).map(|cell| if cell < full { '━' } else { '╌' }).collect();
             format!("  {name}  {bar} {queries}{of} queries  {more}")
         }
