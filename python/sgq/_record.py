@@ -66,7 +66,8 @@ class Account(TypedDict):
     """What a user has disclosed: how many answers, of how many numbers, and the ε spent, where all of them had noise.
 
     without_noise: answers of which no noise was stated. failures, last_reason: questions that it did not answer, and why.
-    refused, flagged: answers that were not taken, and that were taken and odd.
+    refused, flagged: answers that were not taken, and that were taken and odd. limit_spent: why it is not asked any more, where it has
+    disclosed all that it may.
     """
 
     user: str
@@ -80,6 +81,7 @@ class Account(TypedDict):
     flagged: int
     away: bool
     left: bool
+    limit_spent: str | None
 
 
 class Recovered(TypedDict):

@@ -449,7 +449,8 @@ class Session:
         """
     def leave(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
-        Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
+        Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten,
+        also if it joins again.
         """
     def load_state_dict(self, /, state: State) -> None:
         """
@@ -612,6 +613,8 @@ def open(path: str | PathLike[str], method: str | None = None, *, users: Support
     With the path alone it goes on with a session that is there. With a method, users and settings it makes a file where there is none,
     and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
     that the file was made with.
+
+    A file that is made without any budget has one of 500 queries, or 10 for each user where that is more; `extend` raises it.
 
     path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
     protection: a dict of limits. answers_each: nobody is asked once it has given so many answers. epsilon (and delta, 0.00001): nobody

@@ -12,7 +12,7 @@ use sgq::{
     session::{EarlierError, MemberError, RestoreError},
     storage::StorageError,
 };
-use sgq_ledger::LedgerError;
+use sgq_ledger::{LedgerError, Rejected};
 
 /// Exceptions that are written in Python.
 mod python {
@@ -69,8 +69,16 @@ const NO_SPACE: i32 = 28;
 
 pub fn ledger(error: LedgerError) -> PyErr {
     let mut words = error.to_string();
-    if words.contains("sgq session recover") {
-        words += "; from Python: sgq.recover(damaged, new)";
+    match &error {
+        LedgerError::Rejected(Rejected::OutOfLine(why)) => {
+            words = format!("{why}; if it is right, tell it with accepted=True");
+        }
+        error if words.contains("sgq session recover") => {
+            let file =
+                error.to_recover().map_or("damaged".to_owned(), |path| format!("{:?}", path.display().to_string()));
+            words += &format!("; from Python: sgq.recover({file}, \"new.sgq\")");
+        }
+        _ => {}
     }
     match error {
         // A missing file is a FileNotFoundError, and so on.

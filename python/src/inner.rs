@@ -217,7 +217,8 @@ impl View {
     fn of(ledger: &Ledger) -> Result<Self, LedgerError> {
         let bytes = ledger.session().snapshot()?;
         let session = Opened::restore(ledger.method().clone(), &bytes, sgq::Sight::Blind);
-        let session = session.map_err(|error| LedgerError::Damaged { what: error.to_string() })?;
+        let session = session
+            .map_err(|error| LedgerError::Damaged { path: Some(ledger.path().into()), what: error.to_string() })?;
         let pending = ledger.pending().into_iter().map(asked).collect();
         Ok(Self { session, pending, paid_before: paid_before(ledger), is_closed: true })
     }

@@ -170,6 +170,8 @@ impl Ledger {
 /// and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
 /// that the file was made with.
 ///
+/// A file that is made without any budget has one of 500 queries, or 10 for each user where that is more; `extend` raises it.
+///
 /// path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
 /// protection: a dict of limits. answers_each: nobody is asked once it has given so many answers. epsilon (and delta, 0.00001): nobody
 /// is asked once one more answer could spend more of (ε, δ) differential privacy. smoothness: what becomes of an answer that breaks
@@ -233,6 +235,10 @@ pub fn open<'py>(
     };
     Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew }))
 }
+
+/// The queries of a session that is given no budget.
+const DEFAULT_BUDGET: u64 = 500;
+const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
 fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
     let path = std::path::absolute(path)?;
@@ -325,7 +331,11 @@ impl<'py> Wanted<'py> {
         };
         let method = given.method(self.method.as_deref(), names.len())?;
         let parts = method::method_of_session(&method, Some(&options))?.named(&*method);
-        let settings = given.settings(&parts, given.start(None)?, names.len(), None)?;
+        let mut settings = given.settings(&parts, given.start(None)?, names.len(), None)?;
+        // As sgq.minimize and the command line have it: users who cannot be asked may keep a session from converging.
+        if settings.budget.is_none() && settings.cost_budget.is_none() && settings.numbers_budget.is_none() {
+            settings.budget = Some(DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * names.len() as u64));
+        }
         opened(parts.clone(), settings.clone(), Sight::Blind, &[])?;
         let of = |numbers: &Option<Vec<f64>>, user: usize| numbers.as_ref().and_then(|all| all.get(user).copied());
         let user = |(index, name): (usize, String)| {

@@ -168,6 +168,7 @@ pub fn accounts<'py>(py: Python<'py>, path: &Path) -> PyResult<Vec<Account<'py>>
         row.set_item("flagged", user.flagged)?;
         row.set_item("away", user.away)?;
         row.set_item("left", user.left)?;
+        row.set_item("limit_spent", user.spent)?;
         Ok(Account(row))
     };
     status.users.into_iter().map(account).collect()

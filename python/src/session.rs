@@ -205,7 +205,8 @@ impl Session {
         self.inner.change(py, Change::Back, user, reason)
     }
 
-    /// Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten.
+    /// Says that a user is no longer one: the objective becomes the mean over the others, and its answers are forgotten,
+    /// also if it joins again.
     #[pyo3(signature = (user, reason = None))]
     fn leave(&mut self, py: Python<'_>, user: UserLike<'_>, reason: Option<&str>) -> PyResult<()> {
         let user = self.user(&user)?;

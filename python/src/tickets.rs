@@ -34,7 +34,12 @@ impl Session {
     pub fn ticket(&self, ticket: &Bound<'_, PyAny>) -> PyResult<Ticket> {
         let [session, number] = match ticket.cast::<Query>() {
             Ok(query) => query.get().ticket.into(),
-            Err(_) if self.is_on_file() && ticket.is_instance_of::<PyInt>() => [self.number, ticket.extract()?],
+            Err(_) if self.is_on_file() && ticket.is_instance_of::<PyInt>() => {
+                let number = ticket.extract().map_err(|_| {
+                    PyValueError::new_err(format!("no question has the ticket {ticket}: tickets count from 0"))
+                })?;
+                [self.number, number]
+            }
             // A pair that went through JSON comes back as a list.
             Err(_) => ticket.extract::<[u64; 2]>().map_err(|_| {
                 PyTypeError::new_err(format!("the ticket is {ticket}: give back the ticket of the question"))

@@ -145,8 +145,13 @@ def test_damage_is_found_named_and_recovered_from(tmp_path):
     connection.close()
     verdict = session.verify()
     assert not verdict.sound and "8" in verdict.findings[0]
-    with pytest.raises(sgq.LedgerDamaged, match=r"damaged: .*event 8.*sgq.recover\(damaged, new\)"):
+    with pytest.raises(sgq.LedgerDamaged, match=r"damaged: .*event 8.*") as damaged:
         sgq.open(path)
+    for words in (f"the record of {path} is damaged", f"recover {path} NEW.sgq", f'sgq.recover("{path}", "new.sgq")'):
+        assert words in str(damaged.value)
+    with pytest.raises(sgq.LedgerDamaged) as damaged:
+        sgq.open(path, read_only=True)
+    assert f'sgq.recover("{path}", "new.sgq")' in str(damaged.value)
     before = path.read_bytes()
     saved = sgq.recover(path, new)
     assert saved["answers"] == 20 and saved["lost_answers"] == [] and path.read_bytes() == before

@@ -20,6 +20,7 @@ mod recover;
 mod status;
 mod tell;
 mod verify;
+mod whole;
 
 use std::error::Error;
 
@@ -55,7 +56,7 @@ enum Verb {
     Back(members::Args),
     #[command(about = "Say that users are no longer part of the study: the objective goes on without them", after_help = members::example("leave"))]
     Leave(members::Args),
-    #[command(about = "Say that users who had left are part of the study again", after_help = members::example("join"))]
+    #[command(about = "Say that users who had left are part of the study again: nothing is known of them any more", after_help = members::example("join"))]
     Join(members::Args),
     Extend(extend::Args),
     Status(status::Args),

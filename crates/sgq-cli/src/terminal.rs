@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use console::{Term, truncate_str};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use sgq_bench::{
     Experiment,
     experiment::FileError,
@@ -128,12 +129,85 @@ pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
     bar
 }
 
-/// A progress bar over the queries of a session, with room for whom it asks and what remains; none where nobody is watching.
-pub fn session_progress(name: &str, budget: Option<u64>, hidden: bool) -> ProgressBar {
-    let after = if budget.is_some() { "{pos} of {len} queries  {wide_msg}" } else { "{pos} queries  {wide_msg}" };
-    let bar = bar(budget.unwrap_or(0), after, hidden);
-    bar.set_prefix(one_line(name));
+/// A line over a session, whose text is [`session_line`]; none where nobody is watching.
+pub fn session_progress(hidden: bool) -> ProgressBar {
+    let target = match hidden || !io::stderr().is_terminal() {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::term_like_with_hz(Box::new(WithRoom(Term::stderr())), 20),
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(100));
     bar
+}
+
+/// Terminals with fewer columns have no room for a bar.
+const NARROW: usize = 60;
+const BAR: u64 = 24;
+/// What a terminal prints for Ctrl-C has to stand in the same line, or the line is not found to be written over.
+const ROOM: u16 = 3;
+
+/// A terminal whose last columns stay free.
+#[derive(Debug)]
+struct WithRoom(Term);
+
+impl TermLike for WithRoom {
+    fn width(&self) -> u16 {
+        self.0.size().1.saturating_sub(ROOM).max(1)
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_up(n)
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_down(n)
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_right(n)
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_left(n)
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.0.write_line(text)
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.0.write_str(text)
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.0.clear_line()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// How far a session is: method, bar, queries, and what else there is to say, in so many columns.
+pub fn session_line(name: &str, queries: u64, budget: Option<u64>, more: &str, columns: usize) -> String {
+    let name = one_line(name);
+    let of = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let text = match (columns < NARROW, budget) {
+        (true, _) => format!("  {queries}{of}  {more}"),
+        (_, None) => format!("  {name}  {queries} queries  {more}"),
+        (_, Some(budget)) => {
+            let full = (BAR * queries.min(budget)).checked_div(budget).unwrap_or(BAR);
+            let bar: String = (0..BAR).map(|cell| if cell < full { '━' } else { '╌' }).collect();
+            format!("  {name}  {bar} {queries}{of} queries  {more}")
+        }
+    };
+    truncate_str(text.trim_end(), columns.saturating_sub(ROOM.into()), "…").into_owned()
+}
+
+/// The columns of the terminal that messages go to.
+pub fn columns() -> usize {
+    Term::stderr().size().1.into()
 }
 
 /// A progress bar over methods on problems; none where nobody is watching.
@@ -232,6 +306,22 @@ mod tests {
         let printed = visible(&serde_json::to_string_pretty(&json).unwrap());
         assert!(!printed.contains(|c: char| c.is_control() && c != '\n'));
         assert_eq!(serde_json::from_str::<serde_json::Value>(&printed).unwrap(), json);
+    }
+
+    #[test]
+    fn the_line_of_a_session_fits_into_the_terminal() {
+        let more = "cost 12.50 (87.50 left)  remaining 1.2e-3 (4.5e-4 to 6.7e-3)  asks north (not asked before)";
+        let line = |columns| session_line("frugal", 12, Some(60), more, columns);
+        for columns in 1..200 {
+            assert!(line(columns).chars().count() <= columns.saturating_sub(3).max(1), "{columns}: {}", line(columns));
+        }
+        assert!(
+            line(180).starts_with("  frugal  ━━━━╌╌") && line(180).ends_with("(not asked before)"),
+            "{}",
+            line(180)
+        );
+        assert_eq!(line(40), "  12 of 60  cost 12.50 (87.50 left) …");
+        assert_eq!(session_line("saga", 12, None, "cost 12", 80), "  saga  12 queries  cost 12");
     }
 
     #[test]

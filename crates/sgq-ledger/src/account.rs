@@ -37,6 +37,21 @@ impl Privacy {
     }
 }
 
+/// An amount for a person: to the cent, or whole.
+pub fn money(amount: f64) -> String {
+    /// Beyond this, a number has no cents.
+    const CENTS: f64 = 1e13;
+    match amount {
+        it if !it.is_finite() || it.abs() >= CENTS => format!("{it:e}"),
+        it if it > 0.0 && it < 0.005 => "less than 0.01".to_owned(),
+        it if it.abs() < 0.005 => "0".to_owned(),
+        it => {
+            let cents = format!("{it:.2}");
+            cents.strip_suffix(".00").map_or(cents.clone(), str::to_owned)
+        }
+    }
+}
+
 /// What one user has disclosed so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -109,6 +124,22 @@ mod tests {
         let f = |i: u32| (-(x + h * f64::from(i)).powi(2)).exp();
         let inner: f64 = (1..steps).map(|i| f(i) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
         (f(0) + inner + f(steps)) * h / 3.0 * 2.0 / std::f64::consts::PI.sqrt()
+    }
+
+    #[test]
+    fn money_has_cents_or_none() {
+        for (amount, words) in [
+            (0.0, "0"),
+            (-1e-9, "0"),
+            (1e-8, "less than 0.01"),
+            (0.1 + 0.2, "0.30"),
+            (12_345.678, "12345.68"),
+            (1_234_567.0, "1234567"),
+            (69.999_999_9, "70"),
+            (2.5e20, "2.5e20"),
+        ] {
+            assert_eq!(money(amount), words, "{amount:e}");
+        }
     }
 
     #[test]

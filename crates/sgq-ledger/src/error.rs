@@ -57,9 +57,11 @@ pub enum LedgerError {
     )]
     LostFacts { path: PathBuf },
     #[error(
-        "the record is damaged: {what}; put a copy back, or save what is intact: sgq session recover FILE.sgq NEW.sgq"
+        "the record{0} is damaged: {what}; put a copy back, or save what is intact: sgq session recover {1} NEW.sgq",
+        .path.as_ref().map(|path| format!(" of {}", path.display())).unwrap_or_default(),
+        .path.as_deref().unwrap_or(Path::new("FILE.sgq")).display()
     )]
-    Damaged { what: String },
+    Damaged { path: Option<PathBuf>, what: String },
     #[error("{} ({error}); nothing that was answered before is lost: {}, and open the ledger again", wrong(.error), remedy(.error))]
     Storage { error: rusqlite::Error },
     #[error("an earlier error left the session behind its record: open the ledger again")]
@@ -145,7 +147,27 @@ impl LedgerError {
     }
 
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
-        Self::Damaged { what: what.into() }
+        Self::Damaged { path: None, what: what.into() }
+    }
+
+    /// The same with the file that it is about, where it does not say so.
+    pub(crate) fn of(self, file: &Path) -> Self {
+        match self {
+            Self::Damaged { path: None, what } => Self::Damaged { path: Some(file.into()), what },
+            Self::Json(error) => {
+                Self::Damaged { path: Some(file.into()), what: format!("what it holds cannot be read: {error}") }
+            }
+            error => error,
+        }
+    }
+
+    /// The file that can be recovered, where that is the remedy.
+    pub fn to_recover(&self) -> Option<&Path> {
+        match self {
+            Self::Damaged { path, .. } => path.as_deref(),
+            Self::NotALedger { path } | Self::LostLog { path } | Self::LostEvents { path, .. } => Some(path),
+            _ => None,
+        }
     }
 }
 

@@ -23,7 +23,9 @@ use std::{
 use sgq::session::Failure;
 use thiserror::Error;
 
-use self::files::{answers_in, changed_at, make_folder, read_plain, set_aside, unchanged_for, write_whole};
+use self::files::{
+    answers_in, changed_at, make_folder, read_plain, set_aside, strangers_in, unchanged_for, write_whole,
+};
 use crate::{
     Ledger, LedgerError, Message, Nonsense, Rejected, Saying, Told, User, Watcher,
     event::now,
@@ -120,7 +122,9 @@ impl Folder {
     /// Whether there is a file that an exchange would take or set aside.
     pub fn has_news(&self) -> bool {
         let mut files = (0..self.names.len()).filter_map(|user| answers_in(&self.from(user)).ok()).flatten();
-        files.any(|path| self.said.get(&path) != Some(&changed_at(&path)) || unchanged_for(&path) >= self.settle)
+        let is_news = |path: &PathBuf| self.said.get(path) != Some(&changed_at(path));
+        let mut strangers = (0..self.names.len()).filter_map(|user| strangers_in(&self.from(user)).ok()).flatten();
+        files.any(|path| is_news(&path) || unchanged_for(&path) >= self.settle) || strangers.any(|path| is_news(&path))
     }
 
     /// Takes what users have put there, asks as many further questions as may be out, and puts there what is out.
@@ -130,7 +134,7 @@ impl Folder {
             make_folder(&self.to(user))?;
             make_folder(&self.from(user))?;
         }
-        self.name_strangers(watcher);
+        self.name_strangers(ledger, watcher)?;
         let arrived = self.arrived()?;
         for some in arrived.chunks(FILES_AT_ONCE) {
             let mut notices = Vec::new();
@@ -157,9 +161,18 @@ impl Folder {
         self.said.insert(path.into(), changed) != Some(changed)
     }
 
-    /// Folders of nobody are somebody's slip.
-    fn name_strangers(&mut self, watcher: &mut dyn Watcher) {
-        let Ok(entries) = std::fs::read_dir(self.root.join("from")) else { return };
+    /// Folders of nobody are somebody's slip, and so are files that are not named like answers.
+    fn name_strangers(&mut self, ledger: &Ledger, watcher: &mut dyn Watcher) -> Result<(), FolderError> {
+        for user in 0..self.names.len() {
+            for path in strangers_in(&self.from(user))? {
+                if self.is_news(&path) {
+                    let words = format!("{} is not named like an answer (17.json)", path.display());
+                    let name = ledger.users().get(user).map(|user| &*user.name);
+                    watcher.notice(&Notice::new(Doing::Waits, None, name, words));
+                }
+            }
+        }
+        let Ok(entries) = std::fs::read_dir(self.root.join("from")) else { return Ok(()) };
         let known: BTreeSet<String> = self.names.iter().map(|name| name.to_lowercase()).collect();
         for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -168,6 +181,7 @@ impl Folder {
                 watcher.notice(&Notice::new(Doing::Waits, None, None, words));
             }
         }
+        Ok(())
     }
 
     /// All files, in the order of their questions.

@@ -17,6 +17,7 @@ pub use self::{asking::Question, telling::Told};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
     lock::Lock,
+    missing::{Missing, missing},
     read,
     record::{self, Facts, Header},
     restore::{PROGRAM, Restored, Spent, Tickets, restore, stop_words},
@@ -72,7 +73,7 @@ impl Ledger {
         plan.protection.check()?;
         let settings = plan.checked_settings()?;
         // Whatever is wrong with it is to be found before there is a file.
-        Session::new(plan.method.clone(), settings.clone())?;
+        plan.session()?;
         let facts = Facts::of(plan, &settings)?;
         schema::check_new(path)?;
         // There is no ledger yet for errors to speak of.
@@ -80,7 +81,7 @@ impl Ledger {
             schema::create(path, settings.start.len(), |connection| facts.write(connection))?;
             Ok(lock)
         });
-        Self::begin(path, made.map_err(|error| error.of_new(path))?)
+        Self::begin(path, made.map_err(|error| error.of_new(path))?).map_err(|error| error.of(path))
     }
 
     /// Goes on with the session of a file, exactly where it was.
@@ -93,7 +94,7 @@ impl Ledger {
         if !schema::is_sqlite(path).map_err(|error| LedgerError::file(path, error))? {
             return Err(LedgerError::NotALedger { path: path.into() });
         }
-        Self::begin(path, Lock::take(path)?)
+        Self::begin(path, Lock::take(path)?).map_err(|error| error.of(path))
     }
 
     fn begin(path: &Path, lock: Lock) -> Result<Self, LedgerError> {
@@ -224,7 +225,25 @@ impl Ledger {
 
     /// Why the run ended, in words.
     pub fn stop_message(&self) -> Option<String> {
-        stop_words(&self.session, self.before, self.users())
+        stop_words(&self.session, self.before, self.users(), &self.is_spent())
+    }
+
+    /// Whether each user has spent what it may disclose, and is not asked any more.
+    fn is_spent(&self) -> Vec<bool> {
+        self.accounts.iter().map(|account| self.protection().is_spent(account).is_some()).collect()
+    }
+
+    /// Users who are part of the objective and cannot be asked, where more remains than was asked for: see
+    /// [`Status::missing`](crate::Status::missing).
+    pub fn missing(&self) -> Result<Vec<Missing>, LedgerError> {
+        missing(&self.connection, &self.header, &self.session, &self.accounts).map_err(|error| error.of(&self.path))
+    }
+
+    /// Whether the question with a ticket has an answer that was taken.
+    pub fn is_answered(&self, ticket: u64) -> Result<bool, LedgerError> {
+        let Ok(ticket) = i64::try_from(ticket) else { return Ok(false) };
+        let sql = "SELECT COUNT(*) > 0 FROM events WHERE ticket = ? AND kind IN ('answered', 'late')";
+        Ok(self.connection.query_row(sql, [ticket], |row| row.get(0))?)
     }
 
     /// Why the session was made anew from its answers when it was opened, if it was: this version of the program would have asked

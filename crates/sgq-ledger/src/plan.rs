@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use sgq::{Method, Settings, setting::Value};
+use sgq::{Method, Session, Settings, setting::Value};
 
 use crate::{LedgerError, Protection};
 
@@ -25,6 +25,23 @@ impl User {
     /// A user of whom nothing else is known.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Why nobody can be called so, in words; none where it is a name.
+    pub fn wrong_name(name: &str) -> Option<&'static str> {
+        wrong_name(name)
+    }
+}
+
+/// Why nobody can be called so.
+pub(crate) fn wrong_name(name: &str) -> Option<&'static str> {
+    match name {
+        _ if name.contains(char::is_control) => {
+            Some("a name has no line breaks, tabs or other control characters: leave them out")
+        }
+        _ if name.trim().is_empty() => Some("a name has letters"),
+        _ if name.trim() != name => Some("a name has no blanks before or after it"),
+        _ => None,
     }
 }
 
@@ -74,16 +91,19 @@ impl Plan {
         Self { protection, ..self }
     }
 
+    /// The session that begins by this plan, before anybody is asked. Whatever is wrong with it is found here.
+    pub fn session(&self) -> Result<Session<'static>, LedgerError> {
+        Ok(Session::new(self.method.clone(), self.checked_settings()?)?)
+    }
+
     /// The settings with what is known of the users. What is known of some and not of others is refused, but for costs.
     pub(crate) fn checked_settings(&self) -> Result<Settings, LedgerError> {
         let refused = |what: String| Err(LedgerError::Users { what });
         let mut names = BTreeSet::new();
         for (index, user) in self.users.iter().enumerate() {
             let name = &user.name;
-            if name.trim().is_empty() || name.trim() != name || name.contains(char::is_control) {
-                return refused(format!(
-                    "user {index} is called {name:?}: a name has letters, and no blanks around them"
-                ));
+            if let Some(why) = wrong_name(name) {
+                return refused(format!("user {index} is called {name:?}: {why}"));
             }
             if !names.insert(name) {
                 return refused(format!("two users are called {name:?}: every user needs a name of its own"));

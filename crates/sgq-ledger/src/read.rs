@@ -1,6 +1,9 @@
 //! Looking at a ledger, also while somebody else writes to it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
@@ -9,6 +12,7 @@ use sgq::{Query, Session, Why};
 use crate::{
     Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
     lock::{Mark, mark_beside},
+    missing::{Missing, missing},
     record::{self, Header, hex},
     restore::{Restored, restore, stop_words},
     schema, verify,
@@ -17,6 +21,7 @@ use crate::{
 /// A ledger that is only read: what was on the disk when it was opened.
 #[derive(Debug)]
 pub struct Reader {
+    path: PathBuf,
     connection: Connection,
     header: Header,
     /// What was written and is not there.
@@ -35,8 +40,12 @@ pub struct Status {
     pub budget: Option<u64>,
     /// What was paid.
     pub cost: f64,
+    /// What may be paid, in all.
+    pub cost_budget: Option<f64>,
     /// The numbers that answers held.
     pub numbers: u64,
+    /// How many they may hold, in all.
+    pub numbers_budget: Option<u64>,
     /// Questions that are out.
     pub pending: usize,
     /// The gap that is believed to remain, as a part of that at the start; the ends of its 90% interval too.
@@ -57,6 +66,8 @@ pub struct Status {
     pub made_anew: Option<String>,
     /// What was written and is not there any more, if anybody can tell, and what to do.
     pub lost: Option<String>,
+    /// Users who are part of the objective and cannot be asked, where more remains than was asked for: it may not fall without them.
+    pub missing: Vec<Missing>,
     /// User by user.
     pub users: Vec<UserStatus>,
 }
@@ -82,6 +93,8 @@ pub struct UserStatus {
     pub flagged: u64,
     /// Whether it was said to be away.
     pub away: bool,
+    /// Why it is not asked any more, where it has spent what it may disclose.
+    pub spent: Option<String>,
     /// Whether it has left.
     pub left: bool,
 }
@@ -90,6 +103,10 @@ impl Reader {
     /// Opens a file without changing it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LedgerError> {
         let path = path.as_ref();
+        Self::begin(path).map_err(|error| error.of(path))
+    }
+
+    fn begin(path: &Path) -> Result<Self, LedgerError> {
         // Before anything is read: what is written meanwhile is not missing.
         let mark = mark_beside(path);
         let log_is_there = schema::log_is_there(path);
@@ -104,7 +121,7 @@ impl Reader {
             Err(error @ (LedgerError::LostLog { .. } | LedgerError::LostEvents { .. })) => Some(error),
             Err(error) => return Err(error),
         };
-        Ok(Self { connection, header, lost })
+        Ok(Self { path: path.into(), connection, header, lost })
     }
 
     /// The users, in order.
@@ -129,12 +146,29 @@ impl Reader {
 
     /// The session as the record has it.
     pub fn session(&self) -> Result<Session<'static>, LedgerError> {
-        Ok(restore(&self.connection, &self.header)?.session)
+        Ok(self.restored()?.session)
+    }
+
+    fn restored(&self) -> Result<Restored, LedgerError> {
+        self.naming(restore(&self.connection, &self.header))
+    }
+
+    /// What is damaged is this file.
+    fn naming<T>(&self, result: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        result.map_err(|error| error.of(&self.path))
     }
 
     /// Where it stands.
     pub fn status(&self) -> Result<Status, LedgerError> {
-        let Restored { session, before, seq, made_anew, .. } = restore(&self.connection, &self.header)?;
+        self.naming(self.status_of(self.restored()?))
+    }
+
+    fn status_of(&self, restored: Restored) -> Result<Status, LedgerError> {
+        let Restored { session, before, seq, made_anew, .. } = restored;
+        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+        let missing = missing(&self.connection, &self.header, &session, &accounts)?;
+        let users = self.user_statuses(&session, accounts)?;
+        let is_spent: Vec<bool> = users.iter().map(|user| user.spent.is_some()).collect();
         let sql = "SELECT MAX(at) FROM events";
         let last_event = self.connection.query_row(sql, [], |row| row.get(0))?;
         let queries = before.queries + session.queries();
@@ -147,23 +181,25 @@ impl Reader {
             queries,
             budget: session.budget().map(|budget| budget + before.queries),
             cost: before.cost + session.meter().cost(),
+            cost_budget: session.cost_budget().map(|budget| budget + before.cost),
             numbers: before.numbers + session.meter().numbers(),
+            numbers_budget: session.numbers_budget().map(|budget| budget + before.numbers),
             pending: session.pending().len(),
             remaining: session.remaining().map(part),
             certified: session.certified(),
-            stopped: stop_words(&session, before, self.users()),
+            stopped: stop_words(&session, before, self.users(), &is_spent),
             converged: session.stop_reason().is_some_and(sgq::StopReason::is_converged),
             events: seq,
             last_event,
             point: session.point().to_vec(),
-            users: self.user_statuses(&session)?,
+            missing,
+            users,
             made_anew,
             lost: self.lost.as_ref().map(ToString::to_string),
         })
     }
 
-    fn user_statuses(&self, session: &Session<'_>) -> Result<Vec<UserStatus>, LedgerError> {
-        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+    fn user_statuses(&self, session: &Session<'_>, accounts: Vec<Account>) -> Result<Vec<UserStatus>, LedgerError> {
         let count = |kind: &str| -> Result<BTreeMap<usize, (u64, Option<String>)>, LedgerError> {
             let sql = "SELECT user, COUNT(*), (SELECT words FROM events later WHERE later.user = events.user AND later.kind = ?1 \
                        ORDER BY seq DESC LIMIT 1) FROM events WHERE kind = ?1 AND user IS NOT NULL GROUP BY user";
@@ -184,14 +220,19 @@ impl Reader {
             last_reason: failed.get(&user).and_then(|it| it.1.clone()),
             refused: of(&refused, user),
             flagged: of(&flagged, user),
-            away: session.is_away(user),
+            away: session.is_away(user) && self.protection().is_spent(&account).is_none(),
+            spent: self.protection().is_spent(&account),
             left: session.has_left(user),
         };
         Ok(accounts.into_iter().enumerate().map(status).collect())
     }
 
     /// Every event, in order.
-    pub fn history(&self, mut each: impl FnMut(Event) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
+    pub fn history(&self, each: impl FnMut(Event) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
+        self.naming(self.go_through(each))
+    }
+
+    fn go_through(&self, mut each: impl FnMut(Event) -> Result<(), LedgerError>) -> Result<(), LedgerError> {
         let mut query = self.connection.prepare("SELECT * FROM events ORDER BY seq")?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
@@ -210,7 +251,7 @@ impl Reader {
     /// The answer of an event, and the point where it was asked for.
     pub fn answer(&self, event: &Event) -> Result<Option<(Vec<f64>, Reply)>, LedgerError> {
         let told = event.about.filter(|_| event.kind.counts());
-        let Some(reply) = record::answer(&self.connection, told.unwrap_or(event.seq))? else {
+        let Some(reply) = self.naming(record::answer(&self.connection, told.unwrap_or(event.seq)))? else {
             return Ok(None);
         };
         let asked = event.ticket.map(|ticket| record::question(&self.connection, ticket)).transpose()?.flatten();
@@ -219,7 +260,7 @@ impl Reader {
 
     /// The questions that are out, in the order in which they were asked.
     pub fn pending(&self) -> Result<Vec<Question>, LedgerError> {
-        let Restored { session, tickets, .. } = restore(&self.connection, &self.header)?;
+        let Restored { session, tickets, .. } = self.restored()?;
         let asked_at = self.asked_at()?;
         let question = |query: Query| {
             let Query { ticket, user, point, wants, why, explored, .. } = query;
@@ -232,12 +273,13 @@ impl Reader {
 
     /// When each question that is out was asked.
     pub fn asked_at(&self) -> Result<BTreeMap<u64, i64>, LedgerError> {
-        asked_at(&self.connection)
+        self.naming(asked_at(&self.connection))
     }
 
     /// Goes through everything, and says whether it is what it claims to be.
     pub fn verify(&self) -> Result<verify::Verdict, LedgerError> {
-        verify::verify(&self.connection, &self.header, self.lost.as_ref())
+        let verdict = verify::verify(&self.connection, &self.header, self.lost.as_ref(), &self.path);
+        self.naming(verdict)
     }
 }
 

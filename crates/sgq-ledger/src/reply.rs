@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use sgq::{Answer, answer::packed};
 
-use crate::{Privacy, record::length};
+use crate::{Privacy, record::length, wire::without_mark};
 
 /// A user's answer: its gradient, and whatever else it has to say.
 ///
@@ -63,7 +63,8 @@ impl Reply {
 
     /// Reads an answer; the error says what is wrong with it.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| format!("the answer is not JSON: {error}"))?;
+        let value: Value =
+            serde_json::from_str(without_mark(text)).map_err(|error| format!("the answer is not JSON: {error}"))?;
         Self::from_value(&value)
     }
 

@@ -8,6 +8,7 @@ use sgq::{PaidAnswer, Session, Settings, Sight, StopReason, Ticket, session::Fai
 
 use crate::{
     Event, Extension, Kind, LedgerError, User,
+    account::money,
     plan::with_names,
     record::{self, Body, Header, Recorded},
 };
@@ -52,12 +53,24 @@ impl Spent {
 }
 
 /// Why a session stopped, in words: with what was paid before it was made anew, and with the names of users.
-pub(crate) fn stop_words(session: &Session<'_>, before: Spent, users: &[User]) -> Option<String> {
+pub(crate) fn stop_words(session: &Session<'_>, before: Spent, users: &[User], is_spent: &[bool]) -> Option<String> {
     let words = session.stop_message()?;
-    Some(match session.stop_reason() {
-        Some(StopReason::Budget { queries }) if before.queries > 0 => {
-            StopReason::Budget { queries: queries + before.queries }.to_string()
+    let mut there = is_spent.iter().enumerate().filter(|(user, _)| !session.has_left(*user)).map(|(_, spent)| *spent);
+    Some(match session.stop_reason()? {
+        StopReason::Budget { queries } => StopReason::Budget { queries: queries + before.queries }.to_string(),
+        StopReason::CostBudget { cost } => {
+            format!("the budget in cost is spent ({})", money(cost + before.cost))
         }
+        StopReason::NumbersBudget { numbers } => {
+            StopReason::NumbersBudget { numbers: numbers + before.numbers }.to_string()
+        }
+        StopReason::NobodyAnswers if there.clone().all(|spent| spent) => {
+            "nobody can be asked: everybody has spent what it may disclose".to_owned()
+        }
+        StopReason::NobodyAnswers if there.any(|spent| spent) => with_names(
+            &words.replace("users are away, or fail", "users are away, have spent what they may disclose, or fail"),
+            users,
+        ),
         _ => with_names(&words, users),
     })
 }

@@ -1,5 +1,7 @@
 //! Whether a record is what it claims to be.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 use serde::Serialize;
 
@@ -44,6 +46,7 @@ pub(crate) fn verify(
     connection: &Connection,
     header: &Header,
     lost: Option<&LedgerError>,
+    path: &Path,
 ) -> Result<Verdict, LedgerError> {
     let mut verdict = Verdict { events: 0, answers: 0, replays: false, findings: Vec::new() };
     let damage = |words: String| Finding { damage: true, words };
@@ -63,7 +66,7 @@ pub(crate) fn verify(
         Ok(())
     });
     if let Err(error) = sealed {
-        verdict.findings.push(damage(error.to_string()));
+        verdict.findings.push(damage(error.of(path).to_string()));
         return Ok(verdict);
     }
     // Rows that no event speaks of.

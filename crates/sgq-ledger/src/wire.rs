@@ -86,6 +86,7 @@ impl Message {
 
     /// Reads a line, or a file.
     pub fn from_json(text: &str) -> Result<Self, Nonsense> {
+        let text = without_mark(text);
         let value: Value = serde_json::from_str(text).map_err(|error| Self::not_json(text, &error))?;
         let mut nonsense = Nonsense::default();
         if let Some(ticket) = value.get("ticket") {
@@ -102,17 +103,32 @@ impl Message {
                 return Err(nonsense);
             }
         }
-        let saying = match value.get("error") {
-            Some(error) if !error.is_null() => {
-                Ok(Saying::Error(error.as_str().map_or_else(|| error.to_string(), str::to_owned)))
+        let saying = match error_in(&value) {
+            Some(_) if value.get("gradient").is_some_and(|it| !it.is_null()) => {
+                Err("it has a gradient and an error: send one of them".to_owned())
             }
-            _ => Reply::from_value(&value).map(Saying::Answer),
+            Some(error) => Ok(Saying::Error(error)),
+            None => Reply::from_value(&value).map(Saying::Answer),
         };
         match saying {
             Ok(saying) => Ok(Self { ticket: nonsense.ticket, user: nonsense.user, saying }),
             Err(why) => Err(Nonsense { why, ..nonsense }),
         }
     }
+}
+
+/// What an answer says went wrong. Programs that always write the key leave it empty where nothing did.
+fn error_in(value: &Value) -> Option<String> {
+    match value.get("error")? {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(words) => Some(words.clone()).filter(|words| !words.trim().is_empty()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A text without the byte order mark that some programs begin a file with.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// The beginning of a text.
@@ -171,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn an_error_that_says_nothing_is_none() {
+        for error in ["\"\"", "\" \"", "false", "null"] {
+            for mark in ["", "\u{feff}"] {
+                let text = format!("{mark}{{\"ticket\": 3, \"gradient\": [1], \"error\": {error}}}");
+                assert_eq!(Message::from_json(&text).unwrap().saying, Saying::Answer(Reply::new(vec![1.0])), "{text}");
+            }
+        }
+        for (error, words) in [("\"down\"", "down"), ("true", "true"), ("[1]", "[1]")] {
+            let said = Message::from_json(&format!("{{\"error\": {error}}}")).unwrap().saying;
+            assert_eq!(said, Saying::Error(words.to_owned()));
+        }
+    }
+
+    #[test]
     fn nonsense_says_what_it_can() {
         for (text, words, ticket) in [
             ("{\"ticket\": 3, \"gradient\":", "not JSON", None),
@@ -182,6 +212,12 @@ mod tests {
             ("{\"ticket\": 3, \"gradient\": [1e999]}", "not JSON", None),
             ("{\"ticket\": 3}", "no \"gradient\"", Some(3)),
             ("[]", "not a JSON object", None),
+            (
+                "{\"ticket\": 3, \"gradient\": [1], \"error\": \"down\"}",
+                "a gradient and an error: send one of them",
+                Some(3),
+            ),
+            ("{\"ticket\": 3, \"error\": \"\"}", "no \"gradient\"", Some(3)),
         ] {
             let nonsense = Message::from_json(text).unwrap_err();
             assert!(nonsense.why.contains(words), "{text}: {}", nonsense.why);

@@ -5,7 +5,7 @@ use std::{error::Error, path::PathBuf};
 use sgq_bench::readable::short;
 use sgq_ledger::Question;
 
-use super::open;
+use super::{open, whole};
 use crate::{Outcome, terminal};
 
 /// Print the questions that are out, and put further ones until there are as many as may be.
@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(value_name = "STUDY.sgq")]
     file: PathBuf,
     /// At most so many [default: as many as may be out]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::count, allow_negative_numbers = true)]
     count: Option<u64>,
     /// Print each question as a line of JSON, as its user gets it
     #[arg(long)]
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if questions.is_empty() {
         terminal::complain(&match stop {
             Some(_) => format!("nobody is asked any more: {stands} (sgq session point {file})"),
-            None => "nobody can be asked now: everybody who could is away, has left, or has a question".to_owned(),
+            None => "nobody can be asked now: everybody is away, has left, has a question, or has spent what it may disclose".to_owned(),
         });
     }
     Ok(Outcome::Done)

@@ -7,6 +7,9 @@ use sgq_ledger::User;
 use thiserror::Error;
 
 const COLUMNS: [&str; 4] = ["user", "cost", "weight", "smoothness"];
+/// Squares of numbers are to be numbers.
+const LARGEST: f64 = 1e150;
+const SMALLEST: f64 = 1e-150;
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
 /// What is wrong with the file, and where.
@@ -68,14 +71,22 @@ fn parse(file: &str, bytes: &[u8]) -> Result<Vec<User>, ClinicsError> {
             "" => Ok(None),
             text => {
                 let number = text.parse().ok().filter(|number: &f64| *number > 0.0 && number.is_finite());
-                number
-                    .map(Some)
-                    .ok_or_else(|| at(line, format!("the {column} is {text:?}: it must be a positive number")))
+                let wrong = || at(line, format!("the {column} is {text:?}: it must be a positive number"));
+                match number.ok_or_else(wrong)? {
+                    number if (SMALLEST..=LARGEST).contains(&number) => Ok(Some(number)),
+                    _ => Err(at(
+                        line,
+                        format!("the {column} is {text}: it must lie between {SMALLEST:e} and {LARGEST:e}"),
+                    )),
+                }
             }
         };
         let name = cell("user");
         if name.is_empty() {
             return Err(at(line, "the user has no name".to_owned()));
+        }
+        if let Some(why) = User::wrong_name(name) {
+            return Err(at(line, format!("the user is called {name:?}: {why}")));
         }
         if let Some(earlier) = lines.insert(name.to_owned(), line) {
             return Err(at(
@@ -127,6 +138,9 @@ mod tests {
             ("user,cost\na,1\nb,-2\n", "line 3: the cost is \"-2\""),
             ("user,cost\na,1\nb,inf\n", "line 3: the cost is \"inf\""),
             ("user\na\n\nb\na\n", "line 5: the user \"a\" is on line 2 already"),
+            ("user,cost\na,1\nb,1e200\n", "line 3: the cost is 1e200: it must lie between 1e-150 and 1e150"),
+            ("user,smoothness\na,1e-200\n", "line 2: the smoothness is 1e-200: it must lie between"),
+            ("user,cost\na,1\n\"b\nc\",1\n", "line 3: the user is called \"b\\nc\": a name has no line breaks"),
             ("user,cost\na,1,2\n", "line 2: it has 3 values, and the header 2"),
             ("user,cost\n,1\n", "line 2: the user has no name"),
             ("user,weight\na,1\nb,\n", "line 3: the user \"b\" has no weight, and others have"),

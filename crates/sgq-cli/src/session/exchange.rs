@@ -40,13 +40,13 @@ pub struct Args {
     #[arg(long)]
     watch: bool,
     /// With --watch, how often to look
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::parse, requires = "watch")]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration::parse, requires = "watch", allow_hyphen_values = true)]
     every: Duration,
     /// A file that cannot be read is set aside once it has not changed for so long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration::parse, allow_hyphen_values = true)]
     settle: Duration,
     /// A question fails so long after it was asked; its answer is taken all the same
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     lease: Option<Duration>,
     /// Write a log to the standard error in place of a progress line: text or json
     #[arg(long, value_name = "FORMAT")]
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let mut ledger = open::to_write(&args.file)?;
     let mut folder = Folder::new(&args.folder, ledger.users());
     (folder.settle, folder.lease) = (args.settle, args.lease);
-    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet || !args.watch, interrupts);
+    let mut console = Console::new(&args.file, args.log, args.quiet || !args.watch, interrupts);
     console.set_quiet(args.quiet);
     let mut done = folder.exchange(&mut ledger, &mut console)?;
     let mut is_over = ledger.stop_reason().is_some() && done.out == 0;
@@ -123,6 +123,7 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupts: &Interrupts) 
             (Some(why), out) => format!("\n  {why}; {} still out in {folder}/to", is_out(out)),
             (None, out) => format!("\n  {} out in {folder}/to", is_out(out)),
         };
+        status::without(&status.missing).iter().for_each(|missing| words += &format!("\n  warning: {missing}"));
         terminal::say(&words)?;
     }
     if args.watch && !is_over && interrupts.are_there() {

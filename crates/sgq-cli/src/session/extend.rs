@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf};
 
 use sgq_ledger::Extension;
 
-use super::open;
+use super::{open, whole};
 use crate::{Outcome, fit::parse, terminal};
 
 /// Raise a budget, or change the tolerance: a session that had stopped for it goes on.
@@ -35,7 +35,7 @@ struct More {
     #[arg(long, value_name = "COST", value_parser = parse::parse_positive)]
     cost_budget: Option<f64>,
     /// So many numbers more
-    #[arg(long, value_name = "N", value_parser = parse::parse_budget)]
+    #[arg(long, value_name = "N", value_parser = whole::count)]
     numbers_budget: Option<u64>,
     /// Stop once so small a part of the gap at the start is believed to remain
     #[arg(long, value_name = "PART", value_parser = parse::parse_positive)]

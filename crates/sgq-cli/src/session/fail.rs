@@ -9,7 +9,7 @@ use std::{
 use sgq::session::Failure;
 use sgq_ledger::LedgerError;
 
-use super::{duration, open};
+use super::{duration, open, tell, whole};
 use crate::{Outcome, terminal};
 
 /// Say that a question will not be answered, as far as one knows.
@@ -17,6 +17,7 @@ use crate::{Outcome, terminal};
 /// Its user is asked again after a while, and somebody else meanwhile. An answer that comes all the same is taken.
 #[derive(clap::Args)]
 #[command(
+    allow_negative_numbers = true,
     after_help = "Example:\n  sgq session fail study.sgq 17 --reason \"the database is down\"\n  sgq session fail study.sgq \
                         --older-than 7d --reason \"no answer in a week\""
 )]
@@ -25,13 +26,13 @@ pub struct Args {
     #[arg(value_name = "STUDY.sgq")]
     file: PathBuf,
     /// The tickets of the questions
-    #[arg(value_name = "TICKET", required_unless_present = "older_than")]
+    #[arg(value_name = "TICKET", required_unless_present = "older_than", value_parser = whole::ticket)]
     tickets: Vec<u64>,
     /// All questions that have been out for longer: their lease has ended
-    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "tickets")]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "tickets", allow_hyphen_values = true)]
     older_than: Option<Duration>,
     /// Why, for the record
-    #[arg(long, value_name = "WORDS")]
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     reason: Option<String>,
     /// They are paid for all the same
     #[arg(long)]
@@ -58,8 +59,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             failed => failed?,
         }
         if !args.quiet {
-            let what = if is_out { "failed" } else { "was not out: nothing changes" };
-            terminal::say(&format!("  question {ticket}: {what}"))?;
+            let what = if is_out { ": failed" } else { tell::nothing_changes(&ledger, *ticket)? };
+            terminal::say(&format!("  question {ticket}{what}"))?;
         }
     }
     if tickets.is_empty() && !args.quiet {

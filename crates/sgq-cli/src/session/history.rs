@@ -3,11 +3,11 @@
 use std::{collections::VecDeque, error::Error, path::PathBuf};
 
 use serde_json::{Value, json};
-use sgq_bench::{experiment::suggestion, output::quoted, readable::short};
-use sgq_ledger::{Event, Kind, LedgerError, Reader, Reply};
+use sgq_bench::{experiment::suggestion, output::quoted};
+use sgq_ledger::{Event, Kind, LedgerError, Reader, Reply, money};
 use thiserror::Error;
 
-use super::open;
+use super::{open, whole};
 use crate::{Outcome, terminal};
 
 /// Print what has happened, oldest first: every question, answer, failure and refusal.
@@ -21,13 +21,13 @@ pub struct Args {
     #[arg(value_name = "STUDY.sgq")]
     file: PathBuf,
     /// Only the last so many
-    #[arg(long, value_name = "N")]
-    last: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = whole::number, allow_negative_numbers = true)]
+    last: Option<u64>,
     /// Only those of a kind: asked, answered, late, refused, flagged, failed, noted …; may be given several times
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
     /// Only those about a user
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     user: Option<String>,
     /// With --json: what users answered as well, and where they were asked
     #[arg(long, requires = "json")]
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let kinds = kinds.collect::<Result<Vec<Kind>, _>>()?;
     let reader = open::to_look(&args.file)?;
     let user = args.user.as_deref().map(|name| open::user(reader.users(), name)).transpose()?;
-    let most = args.last.unwrap_or(usize::MAX);
+    let most = args.last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
     let mut kept = VecDeque::new();
     reader.history(|event| {
         let is_meant =
@@ -120,7 +120,7 @@ fn as_csv(reader: &Reader, event: &Event) -> String {
 
 fn as_text(reader: &Reader, event: &Event) -> String {
     let ticket = event.ticket.map(|it| it.to_string()).unwrap_or_default();
-    let cost = event.cost.map(|cost| format!("  cost {}", short(cost))).unwrap_or_default();
+    let cost = event.cost.map(|cost| format!("  cost {}", money(cost))).unwrap_or_default();
     let words = event.words.as_deref().map(|words| format!("  {}", terminal::one_line(words))).unwrap_or_default();
     let line = format!(
         "{:>6}  {}  {:<9} {ticket:>6}  {:<16}{cost}{words}",

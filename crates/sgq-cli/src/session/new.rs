@@ -2,11 +2,13 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
+use serde_json::Value;
 use sgq::{Detail, Method, Settings, StepSize};
-use sgq_ledger::{Ledger, Plan, Policy, Protection};
+use sgq_bench::experiment::MAX_BUDGET;
+use sgq_ledger::{Ledger, LedgerError, Plan, Policy, Protection, money};
 use thiserror::Error;
 
-use super::{clinics, open::SessionError, status};
+use super::{clinics, open::SessionError, status, whole};
 use crate::{
     Outcome,
     fit::{NewSetting, StepRule, Tolerance, choose_method, parse},
@@ -33,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "N", required_unless_present = "start", value_parser = parse_dim)]
     dim: Option<usize>,
     /// Where to start: numbers with commas between, or a JSON file with a list of them
-    #[arg(long, value_name = "POINT")]
+    #[arg(long, value_name = "POINT", allow_hyphen_values = true)]
     start: Option<String>,
     /// Any name that `sgq methods` lists [default: frugal; saga where there are more than 10,000 users]
     #[arg(long, value_name = "NAME")]
@@ -44,14 +46,14 @@ pub struct Args {
     /// A number; auto, the method's own default; or theory, the largest that the method's theorem allows
     #[arg(long, value_name = "SIZE", default_value = "auto")]
     step_size: StepRule,
-    /// Stop after that many queries
-    #[arg(long, value_name = "N", value_parser = parse::parse_budget)]
-    budget: Option<u64>,
+    /// Stop after that many queries; or none [default: 500, or 10 for each user where that is more, unless there is another budget]
+    #[arg(long, value_name = "N", value_parser = parse_limit)]
+    budget: Option<Limit>,
     /// Stop before all queries together cost more than this
     #[arg(long, value_name = "COST", value_parser = parse::parse_positive)]
     cost_budget: Option<f64>,
     /// Stop before all answers together hold more numbers than this: a gradient holds one for each parameter
-    #[arg(long, value_name = "N", value_parser = parse::parse_budget)]
+    #[arg(long, value_name = "N", value_parser = whole::count)]
     numbers_budget: Option<u64>,
     /// Stop once so small a part of the gap at the start is believed to remain, by the method's own estimate; or off
     /// [default: 0.0001, where the method can tell and there is no --certified-gap]
@@ -71,24 +73,36 @@ pub struct Args {
     #[arg(long, value_name = "WHAT", default_value = "gradient", value_parser = parse::parse_answers)]
     answers: Detail,
     /// Seed of all randomness
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::number)]
     seed: u64,
-    #[command(flatten)]
-    protection: ProtectionOptions,
     /// Print how the session stands as JSON
     #[arg(long)]
     json: bool,
     /// Print nothing but errors (and the result, with --json)
     #[arg(long, short)]
     quiet: bool,
+    // The last, because of its heading.
+    #[command(flatten)]
+    protection: ProtectionOptions,
 }
+
+/// How many queries there may be.
+#[derive(Clone, Copy)]
+enum Limit {
+    Most(u64),
+    None,
+}
+
+/// Without any budget there is one that is enough for most: users who cannot be asked may keep a session from converging.
+const DEFAULT_BUDGET: u64 = 500;
+const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
 /// What one user may do to the run, and the run to its users.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Protection")]
 struct ProtectionOptions {
     /// Nobody is asked once it has given so many answers
-    #[arg(long, value_name = "N", value_parser = parse::parse_budget)]
+    #[arg(long, value_name = "N", value_parser = whole::count)]
     answers_each: Option<u64>,
     /// Nobody is asked once one more answer could spend more than this ε; users say what noise they added
     #[arg(long, value_name = "ε", value_parser = parse::parse_positive)]
@@ -136,10 +150,12 @@ enum NewError {
     Dim { found: usize, dim: usize },
     #[error("{method} has no step size: leave out --step-size, or name another --method")]
     OwnStep { method: String },
-    #[error(
-        "nothing would ever stop it: {method} cannot tell what remains, so give a --budget, --cost-budget or --numbers-budget"
-    )]
-    Endless { method: String },
+    #[error("nothing would ever stop it: {why}, so give a --budget, --cost-budget or --numbers-budget")]
+    Endless { why: String },
+    #[error("--numbers-budget is {budget}, and one answer holds {needed} numbers: give at least {needed}")]
+    NumbersBudget { budget: u64, needed: u64 },
+    #[error("{error} (each L_i belongs into the column smoothness of {users})")]
+    NoSmoothness { error: String, users: String },
     #[error("there is no folder {folder}: make it first, or name another file")]
     NoFolder { folder: String },
 }
@@ -156,13 +172,22 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if let Some(folder) = args.file.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
         return Err(NewError::NoFolder { folder: folder.display().to_string() }.into());
     }
+    let session = plan.session().map_err(|error| with_remedy(args, &plan, error))?;
+    if let Some(budget) = args.numbers_budget.filter(|budget| *budget < session.numbers_wanted()) {
+        return Err(NewError::NumbersBudget { budget, needed: session.numbers_wanted() }.into());
+    }
     Ledger::create(&args.file, &plan)?.close()?;
     if args.json {
         return status::print_json(&args.file);
     }
     if !args.quiet {
         let Plan { method, settings, users, .. } = &plan;
-        let budget = settings.budget.map(|it| format!(", at most {it} queries")).unwrap_or_default();
+        let budgets = [
+            settings.budget.map(|it| format!(", at most {}", queries(it))),
+            settings.cost_budget.map(|it| format!(", a cost of at most {}", money(it))),
+            settings.numbers_budget.map(|it| format!(", at most {it} numbers")),
+        ];
+        let budget: String = budgets.into_iter().flatten().collect();
         let name = terminal::one_line(&shown);
         terminal::say(&format!(
             "  {name}: {}, {}, {}{budget}; nobody has been asked\n\n  sgq session ask {name}\n  sgq session run {name} \
@@ -173,6 +198,21 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         ))?;
     }
     Ok(Outcome::Done)
+}
+
+fn queries(count: u64) -> String {
+    if count == 1 { "1 query".to_owned() } else { format!("{count} queries") }
+}
+
+/// What the file of users could have said is named by its column.
+fn with_remedy(args: &Args, plan: &Plan, error: LedgerError) -> Box<dyn Error> {
+    let unknown = plan.users.iter().all(|user| user.smoothness.is_none());
+    match error {
+        LedgerError::Settings(error) if unknown && error.to_string().contains("smoothness") => {
+            NewError::NoSmoothness { error: error.to_string(), users: args.users.display().to_string() }.into()
+        }
+        error => error.into(),
+    }
 }
 
 fn settings(args: &Args, method: &Method, users: usize) -> Result<Settings, Box<dyn Error>> {
@@ -187,8 +227,14 @@ fn settings(args: &Args, method: &Method, users: usize) -> Result<Settings, Box<
         }
     };
     let mut settings = Settings::new(start, users).open(args.open).answers(args.answers).seed(args.seed);
-    (settings.budget, settings.cost_budget, settings.numbers_budget) =
-        (args.budget, args.cost_budget, args.numbers_budget);
+    (settings.cost_budget, settings.numbers_budget) = (args.cost_budget, args.numbers_budget);
+    settings.budget = match args.budget {
+        Some(Limit::Most(most)) => Some(most),
+        None if args.cost_budget.is_none() && args.numbers_budget.is_none() => {
+            Some(DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * users as u64).min(MAX_BUDGET))
+        }
+        Some(Limit::None) | None => None,
+    };
     (settings.certified_gap, settings.pl_constant) = (args.certified_gap, args.pl_constant);
     settings.tolerance = match args.tol {
         Some(Tolerance::Part(part)) => Some(part),
@@ -202,9 +248,13 @@ fn settings(args: &Args, method: &Method, users: usize) -> Result<Settings, Box<
         StepRule::Number(size) => settings = settings.step_size(size),
         StepRule::Theory => settings = settings.step_size(StepSize::Theory),
     }
-    let ends = [args.budget.is_some(), args.cost_budget.is_some(), args.numbers_budget.is_some()];
+    let ends = [settings.budget.is_some(), args.cost_budget.is_some(), args.numbers_budget.is_some()];
     if !ends.contains(&true) && settings.tolerance.is_none() && settings.certified_gap.is_none() {
-        return Err(NewError::Endless { method: method.name().to_owned() }.into());
+        let why = match method.default_tolerance() {
+            Some(_) => "the tolerance is off and there is no budget".to_owned(),
+            None => format!("{} cannot tell what remains, and there is no budget", method.name()),
+        };
+        return Err(NewError::Endless { why }.into());
     }
     Ok(settings)
 }
@@ -216,7 +266,26 @@ fn read_point(text: &str) -> Result<Vec<f64>, NewError> {
         return Ok(numbers);
     }
     let json = fs::read_to_string(text).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_str(&json).map_err(|error| wrong(format!("{error}; the file must hold a list of numbers")))
+    let not_so = |why: String| wrong(format!("{why}; the file must hold a list of numbers, such as [0.5, -1]"));
+    let broken = |error: serde_json::Error| {
+        not_so(match error.is_eof() {
+            true => "it is cut short".to_owned(),
+            false => format!("it is not JSON at line {}, column {}", error.line(), error.column()),
+        })
+    };
+    let value: Value = serde_json::from_str(json.strip_prefix('\u{feff}').unwrap_or(&json)).map_err(broken)?;
+    let Value::Array(numbers) = value else { return Err(not_so("it holds no list".to_owned())) };
+    let number = |(place, value): (usize, &Value)| {
+        value.as_f64().ok_or_else(|| not_so(format!("it has {value} at place {place}")))
+    };
+    numbers.iter().enumerate().map(number).collect()
+}
+
+fn parse_limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "none" => Ok(Limit::None),
+        _ => parse::parse_budget(text).map(Limit::Most).map_err(|error| format!("{error}, or none")),
+    }
 }
 
 fn parse_dim(text: &str) -> Result<usize, String> {

@@ -4,12 +4,13 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use sgq_ledger::process::{self, Command, Ended, Options};
 
-use super::{duration, interrupts::Interrupts, log::Log, open, progress::Console, status};
+use super::{duration, interrupts::Interrupts, log::Log, open, progress::Console, status, whole};
 use crate::{Outcome, terminal};
 
 /// Ask users that are processes, until the session stops. The same command goes on after whatever has ended it.
 #[derive(clap::Args)]
 #[command(
+    allow_negative_numbers = true,
     after_help = "Example:\n  sgq session run study.sgq --command \"python3 clinic.py\"\n  sgq session run study.sgq --command \"ssh {user} answer\" \
                         --timeout 10m --retries 5\n\nThe process reads questions from its standard input, a line of JSON each, and writes \
                         answers to its standard output:\n\n  {\"ticket\":17,\"user\":\"clinic-7\",\"point\":[0.5,-1.0],\"wants\":[\"gradient\"]}\n  \
@@ -28,22 +29,22 @@ pub struct Args {
     #[arg(long)]
     each: bool,
     /// How long an answer may take; then its process is ended, started again, and asked again
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = duration::parse, allow_hyphen_values = true)]
     timeout: Duration,
     /// How often a question that came to nothing is asked again, before it fails
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::times)]
     retries: u32,
     /// How long to wait before that; each time twice as long, up to a minute, and a little by chance
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration::parse, allow_hyphen_values = true)]
     wait: Duration,
     /// A question fails so long after this run has first asked it, whatever happens; its answer is taken all the same
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, allow_hyphen_values = true)]
     lease: Option<Duration>,
     /// Use answers in the order of the questions: then it does not matter how long they take
     #[arg(long)]
     in_order: bool,
     /// End a process after so many lines in a row that are no answers
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::count)]
     wrong_lines: u64,
     /// Write a log to the standard error in place of a progress line: text or json
     #[arg(long, value_name = "FORMAT")]
@@ -71,7 +72,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     options.longest_wait = options.longest_wait.max(args.wait);
     (options.lease, options.in_order, options.wrong_lines) = (args.lease, args.in_order, args.wrong_lines);
     options.seed = ledger.plan().settings.seed;
-    let mut console = Console::new(&args.file, &ledger, args.log, args.quiet, Interrupts::watch()?);
+    let mut console = Console::new(&args.file, args.log, args.quiet, Interrupts::watch()?);
+    status::without(&ledger.missing()?).iter().for_each(|words| console.line(&format!("warning: {words}")));
     let ended = process::run(&mut ledger, &options, &mut console);
     console.end_with(&ledger);
     let closed = ledger.close();
@@ -82,10 +84,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     } else if !args.quiet {
         status::print(&args.file)?;
     }
-    if args.quiet
-        && let Some(words) = status::silent(&open::to_read(&args.file)?.status()?.users)
-    {
-        terminal::complain(&format!("warning: {words}"));
+    let status = open::to_read(&args.file)?.status()?;
+    if args.quiet {
+        let warnings = status::silent(&status.users).into_iter().chain(status::without(&status.missing));
+        warnings.for_each(|words| terminal::complain(&format!("warning: {words}")));
     }
     match ended {
         Ended::Interrupted => {
@@ -104,7 +106,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         // Whether that is good news is in the status: only what did not get there is a failure.
         Ended::Stopped(sgq::StopReason::NobodyAnswers) => {
             let file = args.file.display();
-            terminal::complain(&format!("nobody can be asked: sgq session back {file} NAME says that somebody can be"));
+            let may_be = status.users.iter().any(|user| user.spent.is_none() && !user.left);
+            terminal::complain(&match may_be {
+                true => format!("nobody can be asked: sgq session back {file} NAME says that somebody can be"),
+                false => format!(
+                    "nobody can be asked: everybody has spent what it may disclose; sgq session point {file} says where it stands"
+                ),
+            });
             Ok(Outcome::Failed)
         }
         Ended::Stopped(sgq::StopReason::Diverged { .. }) => {
@@ -121,9 +129,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 pub fn this_command() -> String {
     let plain =
         |word: &str| !word.is_empty() && word.chars().all(|it| it.is_alphanumeric() || "-_./=:,+@%".contains(it));
-    let words = std::env::args().skip(1).map(|word| match plain(&word) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    // What is not text is shown as far as it is.
+    let words = std::env::args_os().skip(1).map(|word| match word.to_string_lossy().into_owned() {
+        word if plain(&word) => word,
+        word => format!("'{}'", word.replace('\'', r"'\''")),
     });
     std::iter::once("sgq".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

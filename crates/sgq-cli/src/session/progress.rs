@@ -6,12 +6,12 @@ use std::{
 };
 
 use indicatif::ProgressBar;
-use sgq_bench::readable::short;
-use sgq_ledger::{Ledger, Notice, Watcher};
+use sgq_ledger::{Ledger, Notice, Watcher, money};
 
 use super::{
     interrupts::Interrupts,
     log::{self, Log},
+    status::money_left,
 };
 use crate::{
     fit::in_parts,
@@ -40,10 +40,8 @@ pub struct Console {
 }
 
 impl Console {
-    pub fn new(file: &Path, ledger: &Ledger, log: Option<Log>, quiet: bool, interrupts: &'static Interrupts) -> Self {
-        let budget = ledger.plan().settings.budget;
-        let bar = terminal::session_progress(ledger.session().name(), budget, quiet || log.is_some());
-        bar.set_position(ledger.queries());
+    pub fn new(file: &Path, log: Option<Log>, quiet: bool, interrupts: &'static Interrupts) -> Self {
+        let bar = terminal::session_progress(quiet || log.is_some());
         let shown = (Instant::now(), 0);
         Self { file: file.display().to_string(), bar, log, quiet, interrupts, shown, withheld: 0, shown_at: None }
     }
@@ -73,11 +71,10 @@ impl Console {
         if self.bar.is_hidden() {
             return;
         }
-        if let Some(budget) = ledger.session().budget() {
-            self.bar.set_length(budget + ledger.queries() - ledger.session().queries());
-        }
-        self.bar.set_position(ledger.queries());
-        self.bar.set_message(message(ledger));
+        let (session, queries) = (ledger.session(), ledger.queries());
+        let budget = session.budget().map(|budget| budget + queries - session.queries());
+        let line = terminal::session_line(session.name(), queries, budget, &message(ledger), terminal::columns());
+        self.bar.set_message(line);
         self.shown_at = Some(Instant::now());
     }
 
@@ -136,8 +133,8 @@ impl Watcher for Console {
 /// What it cost, what remains, and whom it asks.
 fn message(ledger: &Ledger) -> String {
     let mut parts = Vec::new();
-    let left = ledger.session().cost_left().map(|left| format!(" ({} left)", short(left))).unwrap_or_default();
-    parts.push(format!("cost {}{left}", short(ledger.cost())));
+    let left = ledger.session().cost_left().map(|left| format!(" ({} left)", money_left(left))).unwrap_or_default();
+    parts.push(format!("cost {}{left}", money(ledger.cost())));
     if let Some(remaining) = ledger.session().remaining() {
         parts.push(format!("remaining {}", in_parts(&remaining)));
     }

@@ -9,7 +9,7 @@ use std::{
 
 use sgq_bench::{output::quoted, readable::short};
 use sgq_data::first_few;
-use sgq_ledger::{Status, UserStatus};
+use sgq_ledger::{Absence, Missing, Status, UserStatus, money};
 
 use super::{duration, open};
 use crate::{
@@ -82,9 +82,11 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     }
     let of = status.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     line("queries", &format!("{}{of}", status.queries));
-    let left = cost_left.map(|left| format!(", {} left", short(left))).unwrap_or_default();
-    line("cost", &format!("{}{left}", short(status.cost)));
-    line("numbers sent", &status.numbers.to_string());
+    let of = status.cost_budget.map(|budget| format!(" of {}", money(budget))).unwrap_or_default();
+    let left = cost_left.map(|left| format!(", {} left", money_left(left))).unwrap_or_default();
+    line("cost", &format!("{}{of}{left}", money(status.cost)));
+    let of = status.numbers_budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    line("numbers sent", &format!("{}{of}", status.numbers));
     if let Some([gap, low, high]) = status.remaining {
         let part = |part: f64| if part > 0.0 { format!("{part:.1e}") } else { "0".to_owned() };
         let (gap, low, high) = (part(gap), part(low), part(high));
@@ -109,7 +111,40 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     if let Some(words) = silent(&status.users) {
         line("note", &words);
     }
+    for words in without(&status.missing) {
+        line("warning", &words);
+    }
     text + "\n\n" + &table(&status.users)
+}
+
+/// What is left of a budget in cost. Less than half a cent is nothing.
+pub fn money_left(left: f64) -> String {
+    if left < 0.005 { "0".to_owned() } else { money(left) }
+}
+
+/// Who cannot be asked, though more remains than was asked for: a line for each reason.
+pub fn without(missing: &[Missing]) -> Vec<String> {
+    let line = |absence: Absence, why: &str, remedy: &str| {
+        let of: Vec<&Missing> = missing.iter().filter(|it| it.absence == absence).collect();
+        let names: Vec<String> = of.iter().map(|it| terminal::one_line(&it.name)).collect();
+        let (why, it) = match &of[..] {
+            [] => return None,
+            [one] => (&*one.words, "it"),
+            _ => (why, "them"),
+        };
+        Some(format!(
+            "{} cannot be asked ({why}): what remains may not fall without {it}: sgq session {remedy}",
+            first_few(&names)
+        ))
+    };
+    [
+        line(Absence::Away, "they are away", "back, leave or extend"),
+        line(Absence::Failing, "they fail again and again", "back, leave or extend"),
+        line(Absence::Spent, "their limits are spent", "leave or extend"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Who was asked and has never answered: the point is without these.
@@ -128,9 +163,10 @@ fn ago(at: i64) -> String {
 }
 
 fn state(user: &UserStatus) -> &'static str {
-    match (user.left, user.away) {
-        (true, _) => "has left",
-        (_, true) => "away",
+    match (user.left, &user.spent, user.away) {
+        (true, ..) => "has left",
+        (_, Some(_), _) => "limit spent",
+        (.., true) => "away",
         _ => "",
     }
 }
@@ -174,12 +210,13 @@ fn table(users: &[UserStatus]) -> String {
 
 fn csv(users: &[UserStatus]) -> String {
     let mut text =
-        "user,answers,numbers,without_noise,epsilon,failures,refused,flagged,away,left,last_reason".to_owned();
+        "user,answers,numbers,without_noise,epsilon,failures,refused,flagged,away,left,limit_spent,last_reason"
+            .to_owned();
     for user in users {
         let epsilon = user.epsilon.map(|epsilon| epsilon.to_string()).unwrap_or_default();
         let _ = write!(
             text,
-            "\n{},{},{},{},{epsilon},{},{},{},{},{},{}",
+            "\n{},{},{},{},{epsilon},{},{},{},{},{},{},{}",
             quoted(&user.name),
             user.account.answers,
             user.account.numbers,
@@ -189,6 +226,7 @@ fn csv(users: &[UserStatus]) -> String {
             user.flagged,
             user.away,
             user.left,
+            user.spent.is_some(),
             quoted(user.last_reason.as_deref().unwrap_or_default()),
         );
     }

@@ -11,7 +11,7 @@ use sgq::session::Failure;
 use sgq_ledger::{Ledger, LedgerError, Message, Rejected, Saying, Told};
 use thiserror::Error;
 
-use super::open;
+use super::{open, whole};
 use crate::{Outcome, terminal};
 
 /// Take in the answer to a question: it is on the disk before it moves the point.
@@ -20,6 +20,7 @@ use crate::{Outcome, terminal};
 /// to a question that has failed is taken.
 #[derive(clap::Args)]
 #[command(
+    allow_negative_numbers = true,
     after_help = "Example:\n  sgq session tell study.sgq 17 answer.json\n  echo '{\"gradient\": [0.5, -1]}' | sgq session tell study.sgq 17 -\n  \
                         sgq session tell study.sgq --lines answers.jsonl\n\nAn answer is {\"gradient\": [0.5, -1]} and, as it may be, \
                         \"loss\", \"hessian\" (rows, or the lower triangle), \"variance\", \"weight\", \"cost\" and \"privacy\" \
@@ -31,7 +32,7 @@ pub struct Args {
     #[arg(value_name = "STUDY.sgq")]
     file: PathBuf,
     /// The question's ticket
-    #[arg(value_name = "TICKET", required_unless_present = "lines", requires = "answer")]
+    #[arg(value_name = "TICKET", required_unless_present = "lines", requires = "answer", value_parser = whole::ticket)]
     ticket: Option<u64>,
     /// A JSON file with the answer, or - for the standard input
     #[arg(value_name = "ANSWER.json")]
@@ -40,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ticket", "answer"])]
     lines: Option<PathBuf>,
     /// Who has sent it: refused where the question is somebody else's
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     user: Option<String>,
     /// Take it though it is out of line with other answers: somebody has looked at it
     #[arg(long)]
@@ -104,12 +105,12 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let stands = open::stands(&ledger);
     ledger.close()?;
     if !args.quiet {
-        terminal::say(&format!("  question {ticket}: {told}; {stands}"))?;
+        terminal::say(&format!("  question {ticket}{told}; {stands}"))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Tells what a message says, and what became of it in words.
+/// Tells what a message says, and what became of its question in words.
 fn take(
     ledger: &mut Ledger,
     ticket: u64,
@@ -120,16 +121,29 @@ fn take(
     let said = message.user.as_deref().map(|name| ledger.user(name)).transpose()?;
     match &message.saying {
         Saying::Answer(reply) => Ok(match ledger.tell_from(ticket, reply, sender.or(said), accept)? {
-            Told::Late => "taken, though late".to_owned(),
-            Told::Known => "told before, and nothing changes".to_owned(),
-            Told::Flagged(why) => format!("taken and flagged: {why}"),
-            _ => "taken".to_owned(),
+            Told::Late => ": taken, though late".to_owned(),
+            Told::Known => ": told before, and nothing changes".to_owned(),
+            Told::Unused => ": billed and not used: its user has left".to_owned(),
+            Told::Flagged(why) => format!(": taken and flagged: {why}"),
+            _ => ": taken".to_owned(),
         }),
         Saying::Error(reason) => {
+            let is_out = ledger.pending().iter().any(|question| question.ticket == ticket);
             ledger.fail(ticket, Failure::new().because(reason))?;
-            Ok(format!("failed: {reason}"))
+            Ok(match is_out {
+                true => format!(": failed: {reason}"),
+                false => nothing_changes(ledger, ticket)?.to_owned(),
+            })
         }
     }
+}
+
+/// What is said of a failure of a question that is not out.
+pub fn nothing_changes(ledger: &Ledger, ticket: u64) -> Result<&'static str, LedgerError> {
+    Ok(match ledger.is_answered(ticket)? {
+        true => " was answered already: nothing changes",
+        false => " was not out: nothing changes",
+    })
 }
 
 /// Each line by itself: a wrong one does not keep the others from being taken.
@@ -139,13 +153,14 @@ fn tell_lines(args: &Args, mut from: Box<dyn BufRead>) -> Result<Outcome, Box<dy
     from.fill_buf().map_err(|error| TellError::Unreadable { file: file.clone(), error })?;
     let mut ledger = open::to_write(&args.file)?;
     let sender = args.user.as_deref().map(|name| open::user(ledger.users(), name)).transpose()?;
-    let (mut lines, mut refused, mut text) = (0_u64, 0_u64, String::new());
+    let (mut number, mut lines, mut refused, mut text) = (0_u64, 0_u64, 0_u64, String::new());
     loop {
         text.clear();
         let read = from.by_ref().take(LONGEST).read_line(&mut text);
         if read.map_err(|error| TellError::Unreadable { file: file.clone(), error })? == 0 {
             break;
         }
+        number += 1;
         if text.trim().is_empty() {
             continue;
         }
@@ -158,14 +173,14 @@ fn tell_lines(args: &Args, mut from: Box<dyn BufRead>) -> Result<Outcome, Box<dy
             Err(nonsense) => refuse(&mut ledger, nonsense.ticket, sender, nonsense.why, &text),
         };
         match told {
-            Ok((ticket, told)) if !args.quiet => terminal::say(&format!("  question {ticket}: {told}"))?,
+            Ok((ticket, told)) if !args.quiet => terminal::say(&format!("  question {ticket}{told}"))?,
             Ok(_) => {}
             Err(
                 error
                 @ (LedgerError::Rejected(_) | LedgerError::UnknownTicket { .. } | LedgerError::UnknownUser { .. }),
             ) => {
                 refused += 1;
-                terminal::complain(&format!("{file}: line {lines}: {error}"));
+                terminal::complain(&format!("{file}: line {number}: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

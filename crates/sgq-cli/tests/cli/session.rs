@@ -3,11 +3,14 @@
 mod folders;
 #[cfg(unix)]
 mod kills;
+mod missing;
 mod mistakes;
 #[cfg(unix)]
 mod page;
 #[cfg(unix)]
 mod processes;
+#[cfg(target_os = "linux")]
+mod screen;
 #[cfg(target_os = "linux")]
 mod slow_disk;
 mod verbs;

@@ -57,13 +57,25 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// The files of a folder that may be answers, by name.
 pub(super) fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    Ok(seen_in(folder)?.into_iter().filter(|path| is_named_like_answer(path)).collect())
+}
+
+/// The other files of a folder: nobody reads them.
+pub(super) fn strangers_in(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    Ok(seen_in(folder)?.into_iter().filter(|path| !is_named_like_answer(path) && !path.is_dir()).collect())
+}
+
+fn is_named_like_answer(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"))
+}
+
+/// What lies in a folder. Programs that copy files write to hidden ones first.
+fn seen_in(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let failed = |error| FolderError::at("look into", folder, error);
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Programs that copy files write to hidden ones first.
-        if !name.starts_with('.') && name.to_lowercase().ends_with(".json") {
+        if !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.') {
             files.push(path);
         }
     }

@@ -92,7 +92,7 @@ impl Ledger {
     fn copy(&self) -> Result<Session<'static>, LedgerError> {
         let bytes = self.session.snapshot()?;
         let copy = Session::restore(self.header.method.clone(), &bytes, sgq::Sight::Blind);
-        copy.map_err(|error| LedgerError::damaged(error.to_string()))
+        copy.map_err(|error| LedgerError::damaged(error.to_string()).of(&self.path))
     }
 
     /// Writes a line for whoever reads the record; nothing else changes.

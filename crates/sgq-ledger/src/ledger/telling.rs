@@ -22,6 +22,8 @@ pub enum Told {
     Held,
     /// It was told before: nothing changes.
     Known,
+    /// It was taken and billed, and is of no use: its user has left.
+    Unused,
     /// It was taken, and is odd.
     Flagged(String),
 }
@@ -32,6 +34,7 @@ impl Told {
         match self {
             Self::Taken | Self::Held => String::new(),
             Self::Late => "late".to_owned(),
+            Self::Unused => "billed and not used: it has left".to_owned(),
             Self::Known => "the same as before".to_owned(),
             Self::Flagged(why) => format!("and flagged: {why}"),
         }
@@ -90,7 +93,7 @@ impl Ledger {
         accepted: bool,
     ) -> Result<Told, LedgerError> {
         self.check_fresh()?;
-        match self.look_at(ticket, reply, sender, accepted) {
+        match self.look_at(ticket, reply, sender, accepted).map_err(|error| error.of(&self.path)) {
             Ok(looked) => self.take(ticket, reply, looked),
             Err(LedgerError::Rejected(why)) => {
                 let held = self.held.get(&ticket).filter(|(_, held)| held == reply).map(|(came, _)| *came);
@@ -295,6 +298,7 @@ impl Ledger {
         self.held.remove(&ticket);
         self.snapshot_if_due()?;
         Ok(match (odd, fate) {
+            _ if self.session.has_left(user) => Told::Unused,
             (Some(why), _) => Told::Flagged(why),
             (None, Fate::Late) => Told::Late,
             (None, _) => Told::Taken,
@@ -304,7 +308,7 @@ impl Ledger {
     /// What is on the disk did not happen here.
     pub(super) fn behind(&mut self, error: &dyn std::error::Error) -> LedgerError {
         self.is_stale = true;
-        LedgerError::damaged(format!("a recorded event could not happen ({error})"))
+        LedgerError::damaged(format!("a recorded event could not happen ({error})")).of(&self.path)
     }
 
     /// Whether a question that failed was paid for all the same.

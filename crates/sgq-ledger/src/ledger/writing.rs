@@ -66,7 +66,7 @@ impl Ledger {
     pub(super) fn stale(&mut self, error: LedgerError) -> LedgerError {
         self.is_stale = true;
         let _ = self.connection.execute_batch("ROLLBACK");
-        error
+        error.of(&self.path)
     }
 
     pub(super) fn check_fresh(&self) -> Result<(), LedgerError> {

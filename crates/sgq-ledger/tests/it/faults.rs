@@ -321,6 +321,11 @@ fn other_files() {
         let error = Ledger::open(&path).unwrap_err();
         let is_known = matches!(error, LedgerError::NotALedger { .. } | LedgerError::Damaged { .. });
         assert!(is_known, "{name}: {error}");
+        // The file and the remedy have its name.
+        let remedy = format!("sgq session recover {} NEW.sgq", path.display());
+        assert!(error.to_recover() == Some(&*path) && error.to_string().contains(&remedy), "{name}: {error}");
+        let error = Reader::open(&path).unwrap_err();
+        assert!(error.to_recover() == Some(&*path), "{name}: {error}");
         assert!(Ledger::create(&path, &plan(method::frugal(), 1, 5)).is_err());
         assert_eq!(fs::read(&path).unwrap(), bytes);
         assert!(recover(&path, &file(&folder, "new")).is_err());

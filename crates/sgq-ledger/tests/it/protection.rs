@@ -2,7 +2,7 @@
 
 use sgq::{Session, StopReason, method};
 use sgq_ledger::{
-    Kind, Ledger, LedgerError, Plan, Policy, Privacy, Protection, Question, Reader, Rejected, Reply, Told,
+    Absence, Kind, Ledger, LedgerError, Plan, Policy, Privacy, Protection, Question, Reader, Rejected, Reply, Told,
 };
 
 use crate::clinics::{DIM, USERS, answer, bits, events, file, plan, quick_folder, run};
@@ -192,7 +192,11 @@ fn a_cap_on_answers() {
     }
     ledger.close().unwrap();
     let status = Reader::open(&path).unwrap().status().unwrap();
-    assert!(status.users.iter().all(|user| user.account.answers == 3 && user.away && user.epsilon.is_none()));
+    assert!(status.users.iter().all(|user| user.account.answers == 3 && !user.away && user.epsilon.is_none()));
+    // It is not away: its limit is spent, and nobody can call it back.
+    assert!(status.users.iter().all(|user| user.spent.as_deref() == Some("it has given 3 answers, and may give 3")));
+    assert_eq!(status.stopped.as_deref(), Some("nobody can be asked: everybody has spent what it may disclose"));
+    assert!(status.missing.len() == USERS && status.missing.iter().all(|it| it.absence == Absence::Spent));
     let verdict = Reader::open(&path).unwrap().verify().unwrap();
     assert!(verdict.is_sound() && verdict.replays);
 }

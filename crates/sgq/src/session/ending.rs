@@ -150,6 +150,16 @@ impl Session<'_> {
         self.state.stop_rules.budget()
     }
 
+    /// What may be paid in all, where that is limited.
+    pub fn cost_budget(&self) -> Option<f64> {
+        self.state.stop_rules.cost_budget()
+    }
+
+    /// How many numbers answers may hold in all, where that is limited.
+    pub fn numbers_budget(&self) -> Option<u64> {
+        self.state.stop_rules.numbers_budget()
+    }
+
     /// What is left of the [budget in cost](crate::Settings::cost_budget), once what is out is paid; none where there is no such
     /// budget.
     pub fn cost_left(&self) -> Option<f64> {

@@ -135,6 +135,14 @@ impl StopRules {
         self.budget
     }
 
+    pub(super) fn cost_budget(&self) -> Option<f64> {
+        self.cost_budget
+    }
+
+    pub(super) fn numbers_budget(&self) -> Option<u64> {
+        self.numbers_budget
+    }
+
     pub(super) fn has_target_gap(&self) -> bool {
         self.target_gap.is_some()
     }

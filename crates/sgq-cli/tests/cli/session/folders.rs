@@ -87,6 +87,28 @@ fn a_session_through_folders() {
     assert_eq!(taken("north") + taken("south") + taken("west"), 12);
 }
 
+/// A file that nobody will read is named once, and an editor's byte order mark is passed over.
+#[test]
+fn files_with_other_names_are_pointed_out() {
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "12", "--tol", "off"]);
+    exchange(place, &[]);
+    let (user, ticket, question) = questions(place).remove(0);
+    put(place, &user, "0.json.txt", answer(&question));
+    put(place, &user, ".0.json.partial", "{");
+    let told = exchange(place, &[]);
+    let waits = format!("{user}: waits: ex/from/{user}/0.json.txt is not named like an answer (17.json)");
+    assert_eq!(told.lines().filter(|line| *line == waits).count(), 1, "{told}");
+    assert!(!told.contains("partial") && told.contains("0 answers taken, 0 files refused"), "{told}");
+    put(place, &user, &format!("{ticket}.JSON"), format!("\u{feff}{}", answer(&question)));
+    let told = exchange(place, &[]);
+    assert!(told.contains("1 answer taken, 0 files refused"), "{told}");
+    // The folders that it makes itself are no strangers.
+    let told = exchange(place, &[]);
+    assert!(place.join("ex/from").join(&user).join("taken").is_dir() && told.matches("waits").count() == 1, "{told}");
+}
+
 /// What is wrong is set aside with the reason beside it, and its question stays; what may be half copied waits.
 #[test]
 fn wrong_files_are_set_aside() {

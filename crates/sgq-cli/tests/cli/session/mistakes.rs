@@ -14,6 +14,11 @@ fn a_new_session_names_what_is_wrong() {
     fs::write(place.join("twice.csv"), "user\nnorth\nsouth\nnorth\n").unwrap();
     fs::write(place.join("some.csv"), "user,smoothness\nnorth,1\nsouth,\n").unwrap();
     fs::write(place.join("start.json"), "[1, \"two\"]").unwrap();
+    fs::write(place.join("half.json"), "[1,\n").unwrap();
+    fs::write(place.join("start.py"), "[1;2]").unwrap();
+    fs::write(place.join("object.json"), "{}").unwrap();
+    fs::write(place.join("tab.csv"), "user\nnorth\nso\tuth\n").unwrap();
+    fs::write(place.join("large.csv"), "user,cost\nnorth,1\nsouth,1e200\n").unwrap();
     let with = |users: &'static str, more: &[&'static str]| {
         [&["session", "new", "study.sgq", "--users", users][..], more].concat()
     };
@@ -39,7 +44,36 @@ fn a_new_session_names_what_is_wrong() {
         (usual(&["--method", "frugl"]), "there is no method \"frugl\"; did you mean \"frugal\"?"),
         (usual(&["--method", "sgq", "--set", "lasy=true"]), "sgq has no setting \"lasy\"; did you mean \"lazy\"?"),
         (usual(&["--step-size", "0.1"]), "frugal has no step size"),
-        (usual(&["--method", "sgd", "--step-size", "0.1"]), "nothing would ever stop it: sgd cannot tell what remains"),
+        (
+            usual(&["--method", "sgd", "--step-size", "0.1", "--budget", "none"]),
+            "nothing would ever stop it: sgd cannot tell what remains, and there is no budget",
+        ),
+        (
+            usual(&["--tol", "off", "--budget", "none"]),
+            "nothing would ever stop it: the tolerance is off and there is no budget",
+        ),
+        (
+            usual(&["--method", "sgq", "--step-size", "theory", "--budget", "9"]),
+            "(each L_i belongs into the column smoothness of clinics.csv)",
+        ),
+        (usual(&["--numbers-budget", "1"]), "--numbers-budget is 1, and one answer holds 2 numbers: give at least 2"),
+        (usual(&["--numbers-budget", "9007199254740993"]), "expected a whole number from 1 to 9007199254740992"),
+        (usual(&["--seed", "-1"]), "expected a whole number from 0"),
+        (with("clinics.csv", &["--start", "-1,2,3", "--dim", "2"]), "--start has 3 numbers, and --dim is 2"),
+        (
+            with("clinics.csv", &["--start", "half.json"]),
+            "half.json\" is neither numbers with commas between nor a file: it is cut short; the file must hold",
+        ),
+        (with("clinics.csv", &["--start", "start.py"]), "it is not JSON at line 1, column 3; the file must hold"),
+        (with("clinics.csv", &["--start", "object.json"]), "it holds no list; the file must hold a list of numbers"),
+        (
+            with("tab.csv", &["--dim", "2"]),
+            "tab.csv: line 3: the user is called \"so\\tuth\": a name has no line breaks, tabs or other control characters",
+        ),
+        (
+            with("large.csv", &["--dim", "2"]),
+            "large.csv: line 3: the cost is 1e200: it must lie between 1e-150 and 1e150",
+        ),
         (usual(&["--method", "saga", "--budget", "9"]), "saga"),
         (usual(&["--tol", "2"]), "the tolerance is 2"),
         (usual(&["--budget", "0"]), "expected a whole number from 1"),
@@ -55,7 +89,7 @@ fn a_new_session_names_what_is_wrong() {
         (usual(&["--answers-each", "0"]), "expected a whole number from 1"),
     ] {
         let told = refuses(place, &arguments);
-        assert!(told.contains(expected), "{arguments:?}: {told}");
+        assert!(told.contains(expected) && !told.contains("tip:"), "{arguments:?}: {told}");
         assert!(!place.join("study.sgq").exists(), "{arguments:?}");
     }
     let told = refuses(place, &["session", "new", "nowhere/study.sgq", "--users", "clinics.csv", "--dim", "2"]);
@@ -77,6 +111,10 @@ fn every_verb_names_what_is_wrong() {
     fs::write(place.join("huge.json"), "{\"gradient\": [1, 1e300]}").unwrap();
     fs::write(place.join("other.json"), "{\"ticket\": 4, \"gradient\": [1, 2]}").unwrap();
     succeeds(place, &["session", "ask", "study.sgq"]);
+    for verb in ["away", "back", "leave", "join"] {
+        let help = succeeds(place, &["session", verb, "--help"]);
+        assert!(help.contains(&format!("sgq session {verb} study.sgq -- -dash")), "{help}");
+    }
     for (arguments, expected) in [
         (&["ask", "stduy.sgq"][..], "there is no ledger stduy.sgq; did you mean \"study.sgq\"?"),
         (&["status", "nowhere/study.sgq"], "there is no ledger nowhere/study.sgq: sgq session new makes one"),
@@ -100,6 +138,15 @@ fn every_verb_names_what_is_wrong() {
         ),
         (&["fail", "study.sgq", "7"], "no question has the ticket 7; out are 0"),
         (&["fail", "study.sgq"], "<TICKET>"),
+        (&["fail", "study.sgq", "x"], "the ticket must be a whole number"),
+        (&["fail", "study.sgq", "-1"], "the ticket must be a whole number"),
+        (&["tell", "study.sgq", "x", "good.json"], "the ticket must be a whole number"),
+        (&["tell", "study.sgq", "-1", "good.json"], "the ticket must be a whole number"),
+        (&["fail", "study.sgq", "--older-than", "-5m"], "expected a time, such as 90s, 5m, 2h or 7d"),
+        (&["run", "study.sgq", "--command", "x", "--retries", "-1"], "expected a whole number from 0"),
+        (&["run", "study.sgq", "--command", "x", "--lease", "-1s"], "expected a time"),
+        (&["history", "study.sgq", "--last", "-1"], "expected a whole number from 0"),
+        (&["away", "study.sgq", "--", "-dash"], "the study has no user \"-dash\""),
         (&["fail", "study.sgq", "--older-than", "soon"], "expected a time, such as 90s, 5m, 2h or 7d"),
         (&["away", "study.sgq", "nroth"], "the study has no user \"nroth\"; did you mean \"north\"?"),
         (&["away", "study.sgq", "north", "soth"], "did you mean \"south\"?"),

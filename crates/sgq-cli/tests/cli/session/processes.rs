@@ -362,6 +362,37 @@ fn ctrl_c_says_how_to_go_on() {
     assert!(succeeds(place, &run).contains("queries               40 of 40"));
 }
 
+/// A name that is not text is no reason to panic.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_with_a_name_that_is_not_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = place();
+    let place = place.path();
+    new(place, "study.sgq", &["--budget", "40", "--tol", "off"]);
+    let name = std::ffi::OsStr::from_bytes(b"ex\xff");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_sgq"))
+        .args(["session", "exchange", "study.sgq", "--watch", "--every", "20ms"])
+        .arg(name)
+        .current_dir(place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !place.join(name).join("to/west").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none(), "nobody was asked");
+        sleep(Duration::from_millis(10));
+    }
+    sleep(Duration::from_millis(100));
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.contains("go on with: sgq session exchange study.sgq --watch --every 20ms 'ex\u{fffd}'"), "{told}");
+}
+
 /// Twice, and it ends now, with the processes that it has started.
 #[test]
 fn ctrl_c_twice_ends_it_now() {

@@ -107,7 +107,7 @@ fn users_fail_go_come_back_leave_and_join() {
     assert_eq!(told, "  question 0: failed\n");
     assert_eq!(
         succeeds(place, &["session", "fail", "study.sgq", &ticket]),
-        "  question 0: was not out: nothing changes\n"
+        "  question 0 was not out: nothing changes\n"
     );
     let status = json(place, &["session", "status", "study.sgq", "--json"]);
     assert_eq!((status["queries"].as_u64(), words(place, "study.sgq", "failed").as_str()), (Some(1), "no power"));
@@ -204,11 +204,52 @@ fn what_is_printed_is_what_is_there() {
     let told: Value = serde_json::from_str(&answer(&question)).unwrap();
     assert_eq!(answered[0]["answer"]["gradient"], told["gradient"]);
     let new =
-        ["session", "new", "other.sgq", "--users", "clinics.csv", "--start", "0.1,-1e-300", "--budget", "3", "--json"];
+        ["session", "new", "other.sgq", "--users", "clinics.csv", "--start", "-0.1,-1e-300", "--budget", "3", "--json"];
     let status = json(place, &new);
-    assert_eq!((status["queries"].as_u64(), &status["point"]), (Some(0), &serde_json::json!([0.1, -1e-300])));
-    assert_eq!(point(place, "other.sgq"), "[0.1,-1e-300]\n");
+    assert_eq!((status["queries"].as_u64(), &status["point"]), (Some(0), &serde_json::json!([-0.1, -1e-300])));
+    assert_eq!(point(place, "other.sgq"), "[-0.1,-1e-300]\n");
     assert_eq!(succeeds(place, &["session", "verify", "other.sgq", "--quiet"]), "");
+}
+
+/// Money has cents, and nothing is left of it where less than that is.
+#[test]
+fn costs_are_money() {
+    let place = place();
+    let place = place.path();
+    fs::write(place.join("dear.csv"), "user,cost\nnorth,1234.56\nsouth,1234.56\nwest,1234.56\n").unwrap();
+    let new = ["session", "new", "study.sgq", "--users", "dear.csv", "--dim", "2", "--tol", "off", "--quiet"];
+    succeeds(place, &[&new[..], &["--cost-budget", "3703.68", "--numbers-budget", "5000000000"]].concat());
+    let shown = |expected: &str| {
+        let told = succeeds(place, &["session", "status", "study.sgq"]);
+        assert!(told.lines().any(|line| line.trim_end() == expected), "{expected}: {told}");
+    };
+    let ask = || text(&sgq(place, &["session", "ask", "study.sgq"]).stderr);
+    ask();
+    answer_all(place, "study.sgq");
+    shown("  cost                  1234.56 of 3703.68, 2469.12 left");
+    shown("  numbers sent          2 of 5000000000");
+    assert!(succeeds(place, &["session", "history", "study.sgq"]).contains("  cost 1234.56\n"));
+    for _ in 0..2 {
+        ask();
+        answer_all(place, "study.sgq");
+    }
+    shown("  cost                  3703.68 of 3703.68, 0 left");
+    assert!(ask().contains("the budget in cost is spent (3703.68)"), "{}", ask());
+    let status = json(place, &["session", "status", "study.sgq", "--json"]);
+    let budgets = ["budget", "cost_budget", "numbers_budget"].map(|name| status[name].as_f64());
+    assert_eq!(budgets, [None, Some(3703.68), Some(5e9)]);
+}
+
+/// What has nothing to do with protection does not stand under it.
+#[test]
+fn the_help_of_new_has_its_options_where_they_belong() {
+    let place = place();
+    let help = succeeds(place.path(), &["session", "new", "--help"]);
+    let (options, protection) = help.split_once("\nProtection:\n").unwrap();
+    for option in ["--json", "--quiet", "--help", "--seed"] {
+        assert!(options.contains(option) && !protection.contains(option), "{option}: {help}");
+    }
+    assert!(protection.contains("--answers-each"), "{help}");
 }
 
 /// What somebody changed in the file is found, named, and what is intact is saved.
@@ -232,7 +273,13 @@ fn a_changed_answer_is_found_and_the_rest_is_saved() {
     let output = sgq(place, &["session", "verify", "study.sgq"]);
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("damaged: ") && told.contains("sgq session recover study.sgq NEW.sgq"), "{told}");
+    assert!(told.contains("damaged: the record of study.sgq is damaged: "), "{told}");
+    assert!(told.contains("sgq session recover study.sgq NEW.sgq") && !told.contains("FILE.sgq"), "{told}");
+    let told = refuses(place, &["session", "ask", "study.sgq"]);
+    assert!(
+        told.contains("the record of study.sgq is damaged: ") && told.contains("recover study.sgq NEW.sgq"),
+        "{told}"
+    );
     let told = succeeds(place, &["session", "recover", "study.sgq", "saved.sgq"]);
     assert!(told.contains("saved.sgq: 9 answers saved"), "{told}");
     let status = json(place, &["session", "status", "saved.sgq", "--json"]);
