@@ -21,13 +21,11 @@ SETS = ["medpar", "exam", "contraception", "radon", "epilepsy", "grouseticks"]
 def fit(problem, method, queries, seed, folder):
     """One fit as JSON."""
     command = [SGQ, "fit", problem["file"].removeprefix("../"), "--user", problem["user"], "--target", problem["target"]]
-    command += ["--loss", problem["loss"], "--l2", str(problem["l2"]), "--method", method, "--seed", str(seed)]
+    command += ["--family", problem["loss"], "--method", method, "--seed", str(seed), "--tol", "off"]
     command += ["--budget", str(queries), "--json", "--quiet", "--force", "--out", folder]
     for option in ["features", "exclude", "factors"]:
         if option in problem:
             command += [f"--{option}", ",".join(problem[option])]
-    if problem.get("drop_missing"):
-        command.append("--drop-missing")
     # A fit that diverges says so on standard output, and fails.
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if not run.stdout:

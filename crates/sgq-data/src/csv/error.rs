@@ -27,7 +27,7 @@ pub enum CsvError {
     #[error("no column is left for a feature: the file has {}", listed(.columns))]
     NoFeatures { columns: Vec<String> },
     #[error(
-        "{rows} of {rows_total} rows have missing values ({}): fill them in, or pass --drop-missing to leave out those rows",
+        "{rows} of {rows_total} rows have missing values ({}): fill them in, or have those rows left out",
         counted(.columns)
     )]
     Missing { rows: usize, rows_total: usize, columns: Vec<(String, usize)> },

@@ -46,7 +46,7 @@ pub enum EncodeError {
     #[error("the file has a header and no rows below it")]
     HeaderOnly,
     #[error(
-        "{rows} of {rows_total} rows have missing values ({}): fill them in, or pass --drop-missing to leave out those rows",
+        "{rows} of {rows_total} rows have missing values ({}): fill them in, or have those rows left out",
         counted(.columns)
     )]
     Missing { rows: usize, rows_total: usize, columns: Vec<(String, usize)> },

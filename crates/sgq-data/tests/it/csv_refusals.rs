@@ -71,7 +71,7 @@ fn rows_that_are_broken() {
 fn missing_values() {
     let text = "user,y,x,z\n1,1,,a\n1,2,NA,.\n,3,1,b\n2,4,2,b\n";
     let message = "3 of 4 rows have missing values (\"user\": 1, \"x\": 2, \"z\": 1): fill them in, \
-                   or pass --drop-missing to leave out those rows";
+                   or have those rows left out";
     assert_eq!(refused(text, &usual()), message);
     let dropping = Options { drop_missing: true, ..usual() };
     assert_refused("user,y,x\n1,1,\n2,,1\n", &dropping, r#"every row has a missing value ("y": 1, "x": 1)"#);
