@@ -179,9 +179,12 @@ impl<'a> Report<'a> {
             method: method.name().to_owned(),
             sees_more: session.sees_more(),
             stop: run.end.to_string(),
-            converged: match run.end {
-                End::Stopped(stop) if stop.is_converged() => Some(true),
+            converged: match (run.end, settings.precision) {
+                (End::Stopped(stop), _) if stop.is_converged() => Some(true),
                 // What it believes after Ctrl-C counts as well.
+                (_, Some(precision)) => {
+                    Some(!run.diverged() && believed_off.is_some_and(|errors| errors <= precision))
+                }
                 _ => settings
                     .tolerance
                     .map(|part| !run.diverged() && session.remaining().is_some_and(|it| it.is_within(part)))
