@@ -1,6 +1,7 @@
-//! What a durable query costs, beside what the disk itself needs to make as many bytes durable, in the same run:
+//! What a durable query costs, beside what the disk itself needs to make as many bytes durable, in the same run. Prints a table, and
+//! writes docs/figures/durable.svg:
 //!
-//!     cargo run --release -p sgq-ledger --example throughput [FOLDER]
+//!     cargo run --release -p sgq-bench --example throughput [FOLDER]
 
 use std::{
     env, fs,
@@ -10,9 +11,14 @@ use std::{
 };
 
 use sgq::{Session, Settings, method};
+use sgq_bench::figure::{Curve, Figure, Point};
 use sgq_ledger::{Ledger, LedgerError, Plan, Reply, User};
 
 const USERS: usize = 20;
+const FIGURE: &str = "docs/figures/durable.svg";
+/// Parameters, and how many queries are timed.
+const SIZES: [(usize, usize); 5] = [(10, 960), (100, 960), (1000, 960), (10_000, 384), (100_000, 192)];
+const AIM: f64 = 0.5;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in(env::args().nth(1).unwrap_or_else(|| ".".to_owned()))?;
@@ -20,17 +26,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "milliseconds a query, medians of {ROUNDS} rounds; the disk: appending as many bytes to a file, with fsync as often\n"
     );
     println!("{:>7}  {:<34} {:>8} {:>8} {:>8} {:>10}", "d", "", "ledger", "disk", "share", "in memory");
-    for (dim, queries) in [(100, 960), (100_000, 192)] {
-        for (name, way, out) in [
-            ("ask, tell", Way::Apart, 1),
-            ("tell and the next ask as one", Way::Together, 1),
-            ("16 answers and questions as one", Way::Together, 16),
-        ] {
+    let mut curves = Vec::new();
+    for (name, way, out) in [
+        ("ask, tell", Way::Apart, 1),
+        ("tell and the next ask as one", Way::Together, 1),
+        ("16 answers and questions as one", Way::Together, 16),
+    ] {
+        let mut points = Vec::new();
+        for (dim, queries) in SIZES {
             let share = Share::measure(folder.path(), dim, queries, way, out)?;
             let [ledger, disk, memory] = [share.ledger, share.disk, share.memory].map(median);
-            println!("{dim:>7}  {name:<34} {ledger:>8.3} {disk:>8.3} {:>8.2} {memory:>10.3}", disk / ledger);
+            let part = disk / ledger;
+            println!("{dim:>7}  {name:<34} {ledger:>8.3} {disk:>8.3} {part:>8.2} {memory:>10.3}");
+            points.push(Point { x: (dim as f64).log10(), mean: part.min(1.0), error: f64::NAN });
         }
+        curves.push(Curve { label: name.into(), points, ..Curve::default() });
     }
+    let ends = [SIZES[0].0, SIZES[SIZES.len() - 1].0].map(|dim| (dim as f64).log10());
+    let points = ends.map(|x| Point { x, mean: AIM, error: f64::NAN }).to_vec();
+    curves.push(Curve { label: "the aim".into(), points, dashed: true, ..Curve::default() });
+    let figure = Figure {
+        title: "How much of what the disk's own fsync allows a ledger reaches".into(),
+        x_label: "parameters, as a power of ten".into(),
+        y_label: "time of the disk over time of the ledger".into(),
+        curves,
+        y_range: None,
+        parts: true,
+    };
+    fs::write(FIGURE, figure.svg())?;
+    println!("\nwritten to {FIGURE}");
     Ok(())
 }
 
