@@ -193,6 +193,15 @@ fn curvature(data: &Data, user: usize, most: impl Fn(usize) -> f64) -> [f64; 3] 
     sum
 }
 
+fn mean_target(data: &Data) -> f64 {
+    let mean = |block: &[usize]| {
+        let rows = || block[0]..block[1];
+        let sum: f64 = rows().map(|row| data.weights[row] * data.targets[row]).sum();
+        sum / rows().map(|row| data.weights[row]).sum::<f64>()
+    };
+    BLOCKS.windows(2).map(mean).sum::<f64>() / 3.0
+}
+
 #[test]
 fn constants_are_those_of_the_definitions() {
     for loss in LOSSES {
@@ -203,7 +212,8 @@ fn constants_are_those_of_the_definitions() {
             Loss::Logistic => 0.25,
             // e^z is 1 at zero.
             Loss::Poisson => data.targets[row].max(1.0),
-            Loss::Gamma => (data.targets[row] * data.targets.len() as f64 / data.targets.iter().sum::<f64>()).max(1.0),
+            // μ is the mean of the users' means where all rows have the same.
+            Loss::Gamma => (data.targets[row] / mean_target(&data)).max(1.0),
             Loss::NegativeBinomial { theta } => 0.25 * (data.targets[row] + theta),
         };
         let mut mean = [0.0; 3];

@@ -29,9 +29,10 @@ impl Regression {
 
     /// The second derivative of the loss that each row is expected to have at most. It is a bound but for two losses: Poisson's second
     /// derivative is the rate, which is taken for the larger of 1, the rate at zero, and the count; gamma's is `y/μ`, which is taken for the
-    /// larger of 1, what it is on average at the optimum, and what it is where all rows have the mean target.
+    /// larger of 1, what it is on average at the optimum, and what it is where all rows have the mean target, by their shares.
     fn expected_curvatures(&self) -> Vec<f64> {
-        let mean = self.targets.iter().sum::<f64>() / self.targets.len() as f64;
+        let weighted: f64 = self.targets.iter().zip(&self.shares).map(|(target, share)| target * share).sum();
+        let mean = weighted / self.shares.iter().sum::<f64>();
         let most = |y: &f64| match self.loss {
             Loss::NegativeBinomial { theta } => 0.25 * (y + theta),
             Loss::Poisson => y.max(1.0),
