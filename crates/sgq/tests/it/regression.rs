@@ -384,7 +384,10 @@ fn users_that_count_by_their_rows_make_the_mean_over_rows() {
             let factor = rows * 3.0 / 20.0;
             close(weighed.weight_of_user(user), factor);
             close(weighed.user_value(user, &x), factor * equal.user_value(user, &x));
-            close(weighed.smoothness().unwrap()[user], factor * equal.smoothness().unwrap()[user]);
+            // Gamma's is in parts of the mean target, which is another one where users count otherwise.
+            if loss != Loss::Gamma {
+                close(weighed.smoothness().unwrap()[user], factor * equal.smoothness().unwrap()[user]);
+            }
             let (mut one, mut other) = (vec![0.0; 16], vec![0.0; 16]);
             assert!(weighed.hessian(user, &x, &mut one) && equal.hessian(user, &x, &mut other));
             one.iter().zip(&other).for_each(|(a, b)| close(*a, factor * b));
