@@ -331,7 +331,7 @@ fn from_dataset(data: Dataset, loss: Loss, l2: f64, by_rows: bool) -> PyResult<P
 }
 
 fn unreadable(error: InFile<CsvError>) -> PyErr {
-    let mut words = error.to_string().replace("pass --drop-missing", "pass drop_missing=True");
+    let mut words = error.to_string().replace("have those rows left out", "pass drop_missing=True");
     if error.path == Path::new(FRAME) {
         words = words.replace("the file ", "it ");
     }

@@ -3,6 +3,7 @@
 mod asking;
 mod on_ledger;
 mod options;
+mod proof;
 mod report;
 mod statistics;
 mod step;
@@ -155,8 +156,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let budget = args.method.budget.unwrap_or(default_budget);
     let method = args.method.choose(budget.min(data.users() as u64))?;
     // Constants take long with many columns, and most methods that need none are not helped by them.
-    let needs_constants = method.has_step_size() || args.method.certified_gap.is_some() || args.verbose;
-    let problem = match (args.no_diagnostics, needs_constants) {
+    let needs_constants = method.has_step_size() || args.method.certified_gap.is_some();
+    let problem = match (args.no_diagnostics, needs_constants || args.verbose) {
         (true, true) => subject.regression()?.unsolved().map_err(|error| in_file(error.into()))?,
         (true, false) => subject.regression()?.bare().map_err(|error| in_file(error.into()))?,
         (false, all) => {
@@ -164,9 +165,16 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             subject.solved(|builder| if all { builder.build() } else { builder.solved() }).map_err(in_file)?
         }
     };
+    if args.method.certified_gap.is_some() && problem.pl_constant().is_none() {
+        return Err(FitError::NoProof.into());
+    }
     let start = null_point(&subject.observations(), encoding.has_intercept());
     let card = Card::new(&data, &problem);
     let mut settings = Settings::for_problem(start.clone(), &problem).budget(budget).seed(args.method.seed);
+    if !needs_constants {
+        // Those that are only to be shown change nothing.
+        (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (None, None, None);
+    }
     settings = settings.open(args.method.open).answers(args.method.answers);
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
@@ -217,7 +225,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let interrupt = interrupt_flag()?;
     let mut folder = Folder::open(&out, args.claim())?;
     let bar = terminal::query_progress(method.name(), budget, args.quiet);
-    let precision = Precision { errors: args.method.precision(&method), weight: data.weights.iter().sum() };
+    let precision =
+        Precision { errors: args.method.precision(&method), weight: data.weights.iter().sum(), subject: &subject };
     let run = users.ask(&problem, precision, budget, interrupt, &bar)?;
     let session = users.session();
 
@@ -231,7 +240,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         interrupted: run.interrupted(),
         diverged: false,
         user: args.data.user.clone(),
-        target: encoding.response().to_string(),
+        target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
         formula: args.data.in_words(&encoding),
         family: chosen.family,
         l2: args.data.l2,
@@ -259,18 +268,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         standardised: !args.data.no_standardise,
         table: method.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
-    let report = Report::new(
-        args,
-        &model,
-        &method,
-        settings,
-        session,
-        &run,
-        &data,
-        card,
-        &statistics,
-        precision.believed(session),
-    )?;
+    let report = Report::new(args, &model, &method, settings, session, &run, &data, card, &statistics, precision)?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
@@ -278,6 +276,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if !args.no_diagnostics {
         folder.write("gap.csv", gap_csv(&run))?;
         folder.write_figure("gap", &figure(args, &model, &method, session, &run))?;
+    } else {
+        // Of an earlier fit, and not of this one.
+        for name in ["gap.csv", "gap.svg", "gap.png"] {
+            folder.remove(name);
+        }
     }
     folder.commit()?;
     if args.json {

@@ -83,8 +83,8 @@ impl Folder {
     }
 
     /// Takes a file of an earlier run away.
-    pub(crate) fn remove(&mut self, name: String) {
-        self.changes.push((name, Change::Remove));
+    pub fn remove(&mut self, name: impl Into<String>) {
+        self.changes.push((name.into(), Change::Remove));
     }
 
     /// Writes a figure as `name.svg` and `name.png`, and returns the SVG.

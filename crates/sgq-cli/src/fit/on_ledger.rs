@@ -60,7 +60,7 @@ impl<'a> Users<'a> {
             return Err(differs(what).into());
         }
         if let Some(ticket) = other_answer(path, problem)? {
-            let what = format!("its answer to question {ticket} is not that of these data");
+            let what = format!("its answer to question {ticket} is not that of these data with this --weigh and --l2");
             return Err(differs(what).into());
         }
         Ok(Self::Recorded(Box::new(ledger)))
@@ -77,7 +77,7 @@ impl<'a> Users<'a> {
     pub fn ask(
         &mut self,
         problem: &Regression,
-        precision: Precision,
+        precision: Precision<'_>,
         budget: u64,
         interrupt: &AtomicBool,
         bar: &ProgressBar,
@@ -154,7 +154,7 @@ fn difference(there: &Plan, here: &Plan) -> Result<Option<String>, serde_json::E
     Ok(differs.map(|(name, value)| {
         let before = there.get(&name).unwrap_or(&Value::Null);
         match name.as_str() {
-            "start" => "it has other coefficients".to_owned(),
+            "start" => "it begins elsewhere: its columns or its targets are others".to_owned(),
             _ => format!("its {} is {before}, and this one's {value}", name.replace('_', " ")),
         }
     }))

@@ -9,7 +9,7 @@ use serde::Serialize;
 use sgq::{Detail, Format, Method, SettingError, Storage, method::METHODS, problem::Regression, setting::Value};
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
-    Dataset, Encoding, Formula, FormulaError, InFile, Target,
+    Dataset, Encoding, Expression, Formula, FormulaError, InFile, Target,
     csv::{self, CsvError, Features, Options},
     glm::Family,
 };
@@ -69,6 +69,9 @@ pub struct DataOptions {
 /// Standard errors that a coefficient may be off: none of the digits that people read is another one by it.
 const DEFAULT_PRECISION: f64 = 0.01;
 
+/// The tolerance at which a precision is looked at first.
+const FIRST_TOLERANCE: f64 = 1e-4;
+
 /// More questions than this are not out at once.
 const MAX_OPEN: usize = 1_000_000;
 
@@ -106,8 +109,8 @@ pub struct MethodOptions {
     #[arg(long, value_name = "PART")]
     #[serde(skip_serializing_if = "Option::is_none")]
     tol: Option<Tolerance>,
-    /// Stop once the gap is proven to be at most this, in the objective's own units and not as a part; needs a penalty, or another
-    /// loss that is strongly convex
+    /// Stop once the gap is proven to be at most this, in the objective's own units and not as a part; needs the gaussian family, or a
+    /// formula without an intercept and a penalty
     #[arg(long, value_name = "GAP", value_parser = parse_positive)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certified_gap: Option<f64>,
@@ -212,15 +215,18 @@ impl DataOptions {
     pub fn read(&self, file: &Path) -> Result<(Dataset, ChosenFamily), FitError> {
         let chosen = |family, because| move |data: Dataset| (data, ChosenFamily { family, because });
         if let Some(family) = self.family {
-            return Ok(csv::read(file, &self.reading(family)).map(chosen(family, None))?);
+            return csv::read(file, &self.reading(family)).map(chosen(family, None)).map_err(FitError::of_data);
         }
         match csv::read(file, &self.reading(Family::Binomial)) {
             Err(InFile { error: CsvError::Classes { .. }, .. }) => {}
-            other => return Ok(other.map(chosen(Family::Binomial, Some("the target has two levels")))?),
+            other => {
+                let because = Some("the target has two levels");
+                return other.map(chosen(Family::Binomial, because)).map_err(FitError::of_data);
+            }
         }
         let data = csv::read(file, &self.reading(Family::Gaussian)).map_err(|error| match error.error {
             CsvError::NotANumber { role: "target", .. } => FitError::TextTarget { error },
-            _ => error.into(),
+            _ => FitError::of_data(error),
         })?;
         Ok(chosen(Family::Gaussian, Some("the target has more than two values"))(data))
     }
@@ -249,7 +255,8 @@ impl DataOptions {
         match &self.formula {
             Some(formula) => formula.to_string(),
             None => {
-                let columns = encoding.variables().iter().flat_map(sgq_data::Variable::needs).collect::<Vec<_>>();
+                let names = encoding.variables().iter().flat_map(sgq_data::Variable::needs);
+                let columns: Vec<String> = names.map(|name| Expression::column(name).to_string()).collect();
                 format!("{} ~ {}", encoding.response(), columns.join(" + "))
             }
         }
@@ -287,7 +294,8 @@ impl MethodOptions {
             Some(Tolerance::Off) => None,
             // Whoever gives a gap to stop at has said when to stop.
             None if self.target_gap.is_some() || self.certified_gap.is_some() => None,
-            None => method.default_tolerance(),
+            // A method that cannot tell is refused where a precision was asked for.
+            None => method.default_tolerance().or(self.precision.map(|_| FIRST_TOLERANCE)),
         }
     }
 
@@ -406,7 +414,9 @@ pub enum FitError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error(transparent)]
-    Data(#[from] InFile<CsvError>),
+    Data(InFile<CsvError>),
+    #[error("{}", .error.to_string().replace("have those rows left out", "leave out --refuse-missing"))]
+    Missing { error: InFile<CsvError> },
     #[error(
         "{error}; a target with more than two levels must be numeric: correct that value, or choose another target"
     )]
@@ -419,8 +429,20 @@ pub enum FitError {
     SeveralRows,
     #[error("--table scalars needs users that count the same, or no penalty: take --l2 0 or another --table")]
     UnequalPenalties,
+    #[error("{}", super::proof::NO_CONSTANT)]
+    NoProof,
     #[error("the start is optimal already, so there is no gap to reach a part of: leave out --target-gap")]
     NothingToGain,
+}
+
+impl FitError {
+    /// What is wrong with the data, with the remedy in this command's words.
+    fn of_data(error: InFile<CsvError>) -> Self {
+        match error.error {
+            CsvError::Missing { .. } => Self::Missing { error },
+            _ => Self::Data(error),
+        }
+    }
 }
 
 #[cfg(test)]

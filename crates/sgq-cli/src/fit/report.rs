@@ -3,15 +3,16 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{Card, Counts, Dataset, Variable};
 
 use super::{
     Args,
-    asking::{End, Run, Sent, in_parts},
+    asking::{End, Precision, Run, Sent, in_parts},
     options::{ChosenFamily, TableFormat, Weigh},
+    proof,
     statistics::Statistics,
 };
 use crate::{model::Model, terminal::one_line};
@@ -143,7 +144,7 @@ impl<'a> Report<'a> {
         data: &'a Dataset,
         problem: Card,
         statistics: &'a Statistics,
-        believed_off: Option<f64>,
+        precision: Precision<'_>,
     ) -> serde_json::Result<Self> {
         let meter = session.meter();
         let billed = data.user_names.iter().zip(meter.billed_per_user().iter().copied());
@@ -171,7 +172,7 @@ impl<'a> Report<'a> {
             model,
             weigh: args.data.weigh,
             data: args.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            table: table(model, statistics, data)?,
+            table: statistics.table(model, data)?,
             queries: meter.billed(),
             first_answers,
             closing_answers: statistics.closings,
@@ -179,24 +180,22 @@ impl<'a> Report<'a> {
             method: method.name().to_owned(),
             sees_more: session.sees_more(),
             stop: run.end.to_string(),
-            converged: match (run.end, settings.precision) {
-                (End::Stopped(stop), _) if stop.is_converged() => Some(true),
+            converged: match (precision.is_reached(session), run.end) {
                 // What it believes after Ctrl-C counts as well.
-                (_, Some(precision)) => {
-                    Some(!run.diverged() && believed_off.is_some_and(|errors| errors <= precision))
-                }
+                (Some(reached), _) => Some(reached && !run.diverged()),
+                (None, End::Stopped(stop)) if stop.is_converged() => Some(true),
                 _ => settings
                     .tolerance
                     .map(|part| !run.diverged() && session.remaining().is_some_and(|it| it.is_within(part)))
                     .or(settings.certified_gap.map(|_| false)),
             },
             diverged: run.diverged(),
-            believed_off: believed_off.filter(|_| !run.diverged()),
+            believed_off: precision.believed(session).filter(|_| !run.diverged()),
             remaining: session.remaining().filter(|_| !run.diverged()),
             certified: session.certified().filter(|_| !run.diverged()),
             uncertified: match session.certificate() {
                 _ if run.diverged() => Some("the run diverged".to_owned()),
-                certificate => certificate.err().map(|why| why.to_string()),
+                certificate => certificate.err().map(proof::why_none),
             },
             settings,
             asked: Asking {
@@ -302,6 +301,8 @@ impl<'a> Report<'a> {
 
     fn write_table(&self, text: &mut String) {
         if let Some(inference) = &self.statistics.inference {
+            let mut inference = inference.clone();
+            inference.coefficients.iter_mut().for_each(|line| line.name = one_line(&line.name));
             inference.table().lines().for_each(|row| {
                 let _ = writeln!(text, "  {row}");
             });
@@ -355,25 +356,36 @@ impl<'a> Report<'a> {
     fn rows_in_words(&self) -> String {
         let missing: Vec<String> =
             self.missing_by_column.iter().map(|(column, count)| format!("{} {count}", one_line(column))).collect();
+        // In a fit a row of weight 0 does not count.
+        let used = self.table.get("rows").and_then(Value::as_u64).unwrap_or(self.problem.rows as u64);
+        let unweighted = match self.problem.rows as u64 - used.min(self.problem.rows as u64) {
+            0 => String::new(),
+            rows => format!(", {rows} of weight 0"),
+        };
         match self.problem.dropped_rows {
-            0 => format!("{} used, none missing", self.problem.rows),
+            0 => format!("{used} used{unweighted}, none missing"),
             dropped => {
-                format!("{} used, {dropped} left out with missing values ({})", self.problem.rows, missing.join(", "))
+                format!("{used} used{unweighted}, {dropped} left out with missing values ({})", missing.join(", "))
             }
         }
     }
 
     /// The level of each factor that has no coefficient of its own.
     fn references(&self) -> Vec<String> {
-        let factor = |variable: &Variable| match variable {
-            Variable::Factor { column, levels } => {
+        let columns = self.model.encoding.columns();
+        // Without an intercept, or in an interaction by itself, a factor may have a coefficient for every level.
+        let has_all = |variable: usize| {
+            columns.iter().flat_map(|column| &column.parts).any(|it| it.variable == variable && it.level == Some(0))
+        };
+        let factor = |(index, variable): (usize, &Variable)| match variable {
+            Variable::Factor { column, levels } if !has_all(index) => {
                 let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
                 let more = if levels.len() > shown.len() { ", …" } else { "" };
                 Some(format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", ")))
             }
-            Variable::Number(_) => None,
+            _ => None,
         };
-        self.model.encoding.variables().iter().filter_map(factor).collect()
+        self.model.encoding.variables().iter().enumerate().filter_map(factor).collect()
     }
 
     fn answers_in_words(&self) -> String {
@@ -434,8 +446,9 @@ impl<'a> Report<'a> {
         Some(if self.left() > 1.0 {
             "NOT CONVERGED: it ended above its start; go on with a larger --budget, or take another --method".to_owned()
         } else if self.converged == Some(true) {
+            let option = if self.settings.precision.is_some() { "--precision" } else { "--tol" };
             format!(
-                "NOT CONVERGED: {percent}% of the gap at the start is left, more than was believed; give a smaller --tol"
+                "NOT CONVERGED: {percent}% of the gap at the start is left, more than was believed; give a smaller {option}"
             )
         } else {
             format!("NOT CONVERGED: {percent}% of the gap at the start is left; give a larger --budget")
@@ -476,26 +489,4 @@ impl<'a> Report<'a> {
         }
         notes
     }
-}
-
-/// The table and what goes with it, as JSON: estimates alone where there are no standard errors.
-fn table(model: &Model, statistics: &Statistics, data: &Dataset) -> serde_json::Result<serde_json::Map<String, Value>> {
-    let mut table = match &statistics.inference {
-        Some(inference) => serde_json::to_value(inference)?,
-        None => {
-            let names = model.encoding.column_names();
-            let estimates = model.encoding.original_scale().coefficients(&model.standardised);
-            let line = |(name, estimate): (&String, f64)| json!({ "name": name, "estimate": estimate });
-            let coefficients: Vec<Value> = names.iter().zip(estimates).map(line).collect();
-            let rows = data.weights.iter().filter(|weight| **weight > 0.0).count();
-            json!({
-                "coefficients": coefficients, "std_error_kind": null, "deviance": null, "null_deviance": null, "aic": null,
-                "log_likelihood": null, "dispersion": null, "rows": rows, "rows_missing": data.dropped_rows,
-                "users": data.users(), "notes": statistics.why_none,
-            })
-        }
-    };
-    let fields = table.as_object_mut().map(std::mem::take).unwrap_or_default();
-    // The model says the family itself.
-    Ok(fields.into_iter().filter(|(name, _)| name != "family").collect())
 }

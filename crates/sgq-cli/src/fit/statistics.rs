@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use serde_json::{Map, Value, json};
 use sgq::{
     Problem as _, Session,
     belief::Model,
@@ -17,6 +18,7 @@ use sgq_data::{
 use thiserror::Error;
 
 use super::options::Weigh;
+use crate::model::Model as FittedModel;
 
 /// Why the coefficients that were asked for do not exist.
 #[derive(Debug, Error)]
@@ -40,6 +42,30 @@ pub struct Statistics {
     /// How many closing questions were answered, and with how many numbers.
     pub closings: u64,
     pub closing_numbers: u64,
+}
+
+impl Statistics {
+    /// The table and what goes with it, as JSON: estimates alone where there are no standard errors.
+    pub fn table(&self, model: &FittedModel, data: &Dataset) -> serde_json::Result<Map<String, Value>> {
+        let mut table = match &self.inference {
+            Some(inference) => serde_json::to_value(inference)?,
+            None => {
+                let names = model.encoding.column_names();
+                let estimates = model.encoding.original_scale().coefficients(&model.standardised);
+                let line = |(name, estimate): (&String, f64)| json!({ "name": name, "estimate": estimate });
+                let coefficients: Vec<Value> = names.iter().zip(estimates).map(line).collect();
+                let rows = data.weights.iter().filter(|weight| **weight > 0.0).count();
+                json!({
+                    "coefficients": coefficients, "std_error_kind": null, "deviance": null, "null_deviance": null,
+                    "aic": null, "log_likelihood": null, "dispersion": null, "rows": rows,
+                    "rows_missing": data.dropped_rows, "users": data.users(), "notes": self.why_none,
+                })
+            }
+        };
+        let fields = table.as_object_mut().map(std::mem::take).unwrap_or_default();
+        // The model says the family itself.
+        Ok(fields.into_iter().filter(|(name, _)| name != "family").collect())
+    }
 }
 
 /// A fit that is to be described.
@@ -144,12 +170,13 @@ impl Subject<'_> {
             closings: 0,
             closing_numbers: 0,
         };
-        let Some(model) = session.belief::<Model>() else {
+        if session.belief::<Model>().is_none() {
             return none("the method learns no curvature; --close asks every user for it");
-        };
-        let gradients: Option<Vec<Vec<f64>>> =
-            (0..self.data.users()).map(|user| model.gradient_at(user, point)).collect();
-        let (Some(curvature), Some(gradients)) = (model.curvature(), gradients) else {
+        }
+        if !self.is_model_known() && self.data.users() == 1 {
+            return none("one user alone tells no spread between users; --close asks it for that between its rows");
+        }
+        let Some((curvature, gradients)) = self.believed(session) else {
             return none("not everybody was asked; give a larger --budget, or ask everybody at the end with --close");
         };
         let hessian = match session.answers() {
@@ -159,23 +186,53 @@ impl Subject<'_> {
         let names = self.encoding.column_names();
         let factors = self.user_factors();
         let mut fit = self.fit(&names, point, factors.as_deref());
-        let is_known = self.family.has_fixed_dispersion() && self.weigh == Weigh::Rows;
-        if !is_known {
+        if !self.is_model_known() {
             fit.std_errors = StdErrors::Clustered;
         }
-        let weight = self.data.weights.iter().sum();
-        let rows = self.data.weights.iter().filter(|weight| **weight > 0.0).count() as u64;
-        let learned = Learned {
-            hessian: &hessian,
-            gradients: &gradients,
-            weight: Some(weight),
-            rows: Some(rows),
-            dispersion: None,
-        };
+        let learned = self.with_rows(&hessian, &gradients, None);
         let (inference, why_none) = self.described(Inference::approximate(&fit, &learned));
         let influence =
             inference.as_ref().and_then(|it| influence_approximate(&fit, &learned, it).ok()).unwrap_or_default();
         Statistics { inference, influence, why_none, closings: 0, closing_numbers: 0 }
+    }
+
+    /// The curvature, and each user's gradient where the session stands, as they are believed; none where somebody was not asked.
+    fn believed(&self, session: &Session<'_>) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+        let model = session.belief::<Model>()?;
+        let point = session.point();
+        let gradients: Option<_> = (0..self.data.users()).map(|user| model.gradient_at(user, point)).collect();
+        model.curvature().zip(gradients)
+    }
+
+    /// Whether standard errors of the model need nothing but curvature.
+    fn is_model_known(&self) -> bool {
+        self.family.has_fixed_dispersion() && self.weigh == Weigh::Rows
+    }
+
+    fn with_rows<'s>(&self, hessian: &'s [f64], gradients: &'s [Vec<f64>], dispersion: Option<f64>) -> Learned<'s> {
+        let weights = &self.data.weights;
+        let rows = weights.iter().filter(|weight| **weight > 0.0).count() as u64;
+        Learned { hessian, gradients, weight: Some(weights.iter().sum()), rows: Some(rows), dispersion }
+    }
+
+    /// The mean over coefficients of how much larger variances clustered by user are believed to be than those of the model with a
+    /// dispersion of 1: an estimate of the dispersion that needs no residuals. 1 where the family fixes it.
+    pub fn dispersion(&self, session: &Session<'_>) -> Option<f64> {
+        if self.is_model_known() {
+            return Some(1.0);
+        }
+        let (curvature, gradients) = self.believed(session)?;
+        let learned = self.with_rows(&curvature, &gradients, Some(1.0));
+        let names = self.encoding.column_names();
+        let variances = |std_errors| {
+            // Huber's loss has no model's standard errors without residuals; the curvature is that of squares.
+            let fit = Fit { family: Family::Gaussian, std_errors, ..self.fit(&names, session.point(), None) };
+            let table = Inference::approximate(&fit, &learned).ok()?.coefficients;
+            Some(table.into_iter().map(|line| line.std_error * line.std_error).collect::<Vec<_>>())
+        };
+        let (clustered, model) = (variances(StdErrors::Clustered)?, variances(StdErrors::Model)?);
+        let ratios = clustered.iter().zip(&model).map(|(clustered, model)| clustered / model);
+        Some(ratios.sum::<f64>() / model.len() as f64)
     }
 
     /// What `c_i` multiplies a user's losses where users count the same: one over what its rows weigh together.

@@ -81,7 +81,8 @@ fn another_fit_is_named() {
         ),
         (&["--seed", "4", "--force"], "its seed is 0, and this one's 4"),
         (&["--tol", "1e-7", "--force"], "its tolerance is 0.0001, and this one's 1e-7"),
-        (&["--l2", "0.5", "--force"], "its users are called otherwise, or their rows have changed"),
+        (&["--l2", "0.5", "--force"], "is not that of these data with this --weigh and --l2"),
+        (&["--weigh", "users", "--force"], "is not that of these data with this --weigh and --l2"),
         (&["--loss", "squares", "--target-gap", "0.1"], "--target-gap looks at the gap, which no user knows"),
     ] {
         let arguments: Vec<&str> = fit(more);
@@ -95,9 +96,13 @@ fn another_fit_is_named() {
         let told = refuses(place, &arguments);
         assert!(told.contains(expected), "{more:?}: {told}");
     }
-    // Rows that have the same size and another target.
+    // Another target begins at another null model.
     let changed = patients().replace(",yes,", ",maybe,").replace(",no,", ",yes,").replace(",maybe,", ",no,");
     fs::write(place.join("patients.csv"), changed).unwrap();
+    let told = refuses(place, &fit(&["--force"]));
+    assert!(told.contains("it begins elsewhere: its columns or its targets are others"), "{told}");
+    // The same one, with another value in some row.
+    fs::write(place.join("patients.csv"), patients().replacen(",north,", ",west,", 1)).unwrap();
     let told = refuses(place, &fit(&["--force"]));
     assert!(told.contains("its answer to question") && told.contains("is not that of these data"), "{told}");
     let told = refuses(place, &[&FIT[..], &["--ledger", "patients.csv", "--force"]].concat());

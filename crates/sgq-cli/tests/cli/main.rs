@@ -11,6 +11,7 @@ mod certify;
 mod early_ends;
 mod fit;
 mod fit_on_ledger;
+mod glm;
 mod overwriting;
 mod random;
 mod reproduce;
@@ -205,7 +206,7 @@ fn every_command_explains_itself() {
     for command in ["", "reproduce", "run", "methods", "fit", "predict"] {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = succeeds(place.path(), &arguments);
-        assert!(help.contains("Example:\n  sgq "), "{command}: {help}");
+        assert!(help.contains("Example:\n  sgq ") || help.contains("Examples:\n  sgq "), "{command}: {help}");
     }
     for command in ["reproduce", "run", "methods", "fit"] {
         let help = succeeds(place.path(), &[command, "--help"]);

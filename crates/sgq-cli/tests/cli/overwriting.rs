@@ -74,7 +74,7 @@ fn a_fit_does_not_replace_another_one_but_itself() {
         &fit("d.csv", "z", &["--out", "o"]),
         &["o has the results of another run: target was \"y\" and is now \"z\"; choose another --out, or pass --force"],
     );
-    leaves_alone(&place, &fit("d.csv", "y", &["--out", "o", "--l2", "0.5"]), &["l2 was 0.01 and is now 0.5"]);
+    leaves_alone(&place, &fit("d.csv", "y", &["--out", "o", "--l2", "0.5"]), &["l2 was 0.0 and is now 0.5"]);
     fs::create_dir(place.path().join("other")).unwrap();
     fs::write(place.path().join("other/d.csv"), DATA).unwrap();
     leaves_alone(

@@ -12,7 +12,7 @@ fn nothing_steers_the_terminal() {
         place.path(),
         &["fit", "d.csv", "--user", "who", "--target", "y\u{9b}2J", "--budget", "20", "--tol", "off"],
     );
-    assert!(clean(&told) && told.contains("y\\u009b2J of d.csv"), "{told:?}");
+    assert!(clean(&told) && told.contains("  `y\\u009b2J` ~ `x\\n\\u001b[31m`: gaussian"), "{told:?}");
     assert!(told.contains("\n  x\\n\\u001b[31m ") && told.contains("A\\u0007 10"), "{told:?}");
     let json = succeeds(
         place.path(),

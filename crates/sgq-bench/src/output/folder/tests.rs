@@ -184,7 +184,7 @@ fn a_failure_half_way_puts_everything_back() {
         for name in ["a.csv", "c.csv", "b.csv", "summary.json"] {
             folder.write(name, "new").unwrap();
         }
-        folder.remove("b.csv".into());
+        folder.remove("b.csv");
         fs::remove_file(folder.stage(missing)).unwrap();
         assert!(matches!(folder.commit(), Err(OutputError::File { .. })));
         drop(folder);
