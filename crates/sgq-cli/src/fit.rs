@@ -22,7 +22,7 @@ use sgq_bench::{
 };
 use sgq_data::{
     Card, Dataset,
-    glm::{StdErrors, null_point},
+    glm::{Precision, Statistics, StdErrors, Study, null_point},
 };
 
 use crate::{
@@ -31,13 +31,13 @@ use crate::{
     model::{FORMAT, Model},
     terminal,
 };
+use asking::Run;
 pub use asking::in_parts;
-use asking::{Precision, Run};
 use on_ledger::Users;
 use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
-use statistics::{Statistics, Subject};
+use statistics::Subject;
 pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
@@ -142,13 +142,18 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
     let subject = Subject {
         data: &data,
-        encoding: &encoding,
-        family: chosen.family,
-        weigh: args.data.weigh,
-        l2: args.data.l2,
-        std_errors: match args.errors {
-            Errors::Model => StdErrors::Model,
-            Errors::Clustered => StdErrors::Clustered,
+        study: Study {
+            encoding: &encoding,
+            family: chosen.family,
+            weigh: args.data.weigh,
+            l2: args.data.l2,
+            std_errors: match args.errors {
+                Errors::Model => StdErrors::Model,
+                Errors::Clustered => StdErrors::Clustered,
+            },
+            totals: data.row_totals(),
+            rows: data.weights.iter().filter(|weight| **weight > 0.0).count() as u64,
+            rows_missing: data.dropped_rows as u64,
         },
     };
     let in_file = |error: Box<dyn Error>| format!("{}: {error}", args.file.display());
@@ -225,14 +230,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let interrupt = interrupt_flag()?;
     let mut folder = Folder::open(&out, args.claim())?;
     let bar = terminal::query_progress(method.name(), budget, args.quiet);
-    let precision =
-        Precision { errors: args.method.precision(&method), weight: data.weights.iter().sum(), subject: &subject };
+    let precision = Precision { errors: args.method.precision(&method), study: &subject.study };
     let run = users.ask(&problem, precision, budget, interrupt, &bar)?;
     let session = users.session();
 
     let statistics = match args.close && !run.diverged() && !run.interrupted() {
         true => subject.close(session.point())?,
-        false => subject.learned(session, &run.secants),
+        false => subject.study.learned(session, &run.secants),
     };
     let model = Model {
         format: FORMAT,

@@ -60,9 +60,11 @@ mod learned;
 mod matrix;
 mod normal;
 mod pooled;
+mod precision;
 mod scale;
 mod separation;
 mod start;
+mod study;
 mod sums;
 mod table;
 
@@ -80,9 +82,11 @@ pub use influence::{Influence, influence, influence_approximate};
 pub use learned::Secants;
 pub use normal::{normal_quantile, two_sided_p};
 pub use pooled::{log_likelihood, null_deviance};
+pub use precision::Precision;
 pub use scale::OriginalScale;
 pub use separation::{Separation, SeparationError, Trend, separation};
 pub use start::null_point;
+pub use study::{Statistics, Study, Weigh};
 pub use sums::Sums;
 
 /// Rows with what goes with them, as the regression sees them: encoded.

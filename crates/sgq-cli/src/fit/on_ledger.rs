@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, error::Error, path::Path, sync::atomic::AtomicB
 use indicatif::ProgressBar;
 use serde_json::Value;
 use sgq::{Detail, Method, Oracle as _, Session, Settings, Ticket, answer::packed, problem::Regression};
+use sgq_data::glm::Precision;
 use sgq_ledger::{Extension, Kind, Ledger, LedgerError, Plan, Policy, Protection, Question, Reader, Reply, User};
 use thiserror::Error;
 
-use super::asking::{Looks, Precision, Run, ask_users};
+use super::asking::{Looks, Run, ask_users};
 use crate::session::to_write;
 
 /// So many of the last answers in a ledger are asked for again, to see that they are of the same data.

@@ -11,7 +11,7 @@ use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
     Dataset, Encoding, Expression, Formula, FormulaError, InFile, Target,
     csv::{self, CsvError, Features, Options},
-    glm::Family,
+    glm::{Family, Precision, Weigh},
 };
 use thiserror::Error;
 
@@ -65,12 +65,6 @@ pub struct DataOptions {
     #[arg(long, value_name = "C", value_parser = parse_delimiter)]
     delimiter: Option<u8>,
 }
-
-/// Standard errors that a coefficient may be off: none of the digits that people read is another one by it.
-const DEFAULT_PRECISION: f64 = 0.01;
-
-/// The tolerance at which a precision is looked at first.
-const FIRST_TOLERANCE: f64 = 1e-4;
 
 /// More questions than this are not out at once.
 const MAX_OPEN: usize = 1_000_000;
@@ -180,18 +174,6 @@ impl NewSetting {
     }
 }
 
-/// What counts the same in the objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[value(rename_all = "lower")]
-#[serde(rename_all = "lowercase")]
-pub enum Weigh {
-    /// The objective is the mean over rows.
-    Rows,
-    /// The objective is the mean over users.
-    #[value(alias = "equal")]
-    Users,
-}
-
 /// What is kept of each last gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[value(rename_all = "lower")]
@@ -295,7 +277,7 @@ impl MethodOptions {
             // Whoever gives a gap to stop at has said when to stop.
             None if self.target_gap.is_some() || self.certified_gap.is_some() => None,
             // A method that cannot tell is refused where a precision was asked for.
-            None => method.default_tolerance().or(self.precision.map(|_| FIRST_TOLERANCE)),
+            None => method.default_tolerance().or(self.precision.map(|_| Precision::FIRST_TOLERANCE)),
         }
     }
 
@@ -303,7 +285,7 @@ impl MethodOptions {
     pub fn precision(&self, method: &Method) -> Option<f64> {
         let stops_otherwise = self.tol.is_some() || self.target_gap.is_some() || self.certified_gap.is_some();
         let can_tell = method.default_tolerance().is_some();
-        (!stops_otherwise && can_tell).then(|| self.precision.unwrap_or(DEFAULT_PRECISION))
+        (!stops_otherwise && can_tell).then(|| self.precision.unwrap_or(Precision::DEFAULT))
     }
 
     /// How to keep the table of a method on a problem.

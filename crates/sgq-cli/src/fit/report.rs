@@ -6,14 +6,16 @@ use serde::Serialize;
 use serde_json::Value;
 use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
-use sgq_data::{Card, Counts, Dataset, Variable};
+use sgq_data::{
+    Card, Counts, Dataset, Variable,
+    glm::{Precision, Statistics, Weigh},
+};
 
 use super::{
     Args,
-    asking::{End, Precision, Run, Sent, in_parts},
-    options::{ChosenFamily, TableFormat, Weigh},
+    asking::{End, Run, Sent, in_parts},
+    options::{ChosenFamily, TableFormat},
     proof,
-    statistics::Statistics,
 };
 use crate::{model::Model, terminal::one_line};
 
@@ -172,7 +174,7 @@ impl<'a> Report<'a> {
             model,
             weigh: args.data.weigh,
             data: args.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            table: statistics.table(model, data)?,
+            table: statistics.to_json(precision.study, &model.standardised)?,
             queries: meter.billed(),
             first_answers,
             closing_answers: statistics.closings,
@@ -280,10 +282,7 @@ impl<'a> Report<'a> {
     }
 
     fn what_was_minimised(&self) -> String {
-        let weighing = match self.weigh {
-            Weigh::Rows => "rows count alike",
-            Weigh::Users => "users count alike, however many rows each has (not a glm of all rows)",
-        };
+        let weighing = self.weigh;
         let intercept = if self.model.encoding.has_intercept() { ", not on the intercept" } else { "" };
         let penalty = match self.model.l2 {
             0.0 => "no penalty".to_owned(),

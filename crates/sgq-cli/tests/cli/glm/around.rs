@@ -104,7 +104,7 @@ fn a_method_without_curvature_says_why_there_are_no_standard_errors() {
     let model = fit(place.path(), &saga);
     assert!(model["std_error_kind"].is_null() && model["coefficients"][1]["std_error"].is_null());
     assert!(model["coefficients"][1]["estimate"].is_number());
-    let why = "the method learns no curvature; --close asks every user for it";
+    let why = "the method learns no curvature; a closing question (--close) asks every user for it";
     assert_eq!(model["notes"], why);
     let text = shown(place.path(), &saga);
     assert!(text.contains(&format!("  no standard errors: {why}\n")), "{text}");
@@ -118,7 +118,7 @@ fn a_method_without_curvature_says_why_there_are_no_standard_errors() {
     let model = fit(one.path(), &score);
     assert_eq!(
         model["notes"],
-        "one user alone tells no spread between users; --close asks it for that between its rows"
+        "one user alone tells no spread between users; a closing question (--close) asks for that between rows"
     );
     assert_eq!(fit(one.path(), &[&score[..], &["--close"]].concat())["std_error_kind"], "model");
     let model = fit(one.path(), &[&score[..], &["--close", "--errors", "clustered"]].concat());
