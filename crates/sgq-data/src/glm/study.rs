@@ -29,8 +29,8 @@ impl FromStr for Weigh {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "rows" => Ok(Self::Rows),
-            "users" => Ok(Self::Users),
-            _ => Err(format!("{text:?} is neither rows nor users")),
+            "users" | "equal" => Ok(Self::Users),
+            _ => Err("expected rows or users".to_owned()),
         }
     }
 }

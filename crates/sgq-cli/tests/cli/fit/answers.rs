@@ -65,7 +65,7 @@ fn wrong_words_for_answers_weights_and_open_are_refused() {
     let place = place();
     for (more, words) in [
         (&["--answers", "hesian"][..], "expected gradient, loss or hessian"),
-        (&["--weigh", "size"], "[possible values: rows, users]"),
+        (&["--weigh", "size"], "expected rows or users"),
         (&["--open", "0"], "expected a whole number from 1 to"),
         (&["--open", "-2"], "expected a whole number from 1 to"),
         (&["--numbers-budget", "many"], "--numbers-budget"),
