@@ -5,7 +5,6 @@ mod on_ledger;
 mod options;
 mod proof;
 mod report;
-mod statistics;
 mod step;
 
 use std::{
@@ -22,22 +21,16 @@ use sgq_bench::{
 };
 use sgq_data::{
     Card, Dataset,
-    glm::{Precision, Statistics, StdErrors, Study, null_point},
+    glm::{MODEL_FORMAT, Model, Precision, Statistics, StdErrors, Subject, SubjectError, null_point},
 };
 
-use crate::{
-    Outcome,
-    experiments::interrupt_flag,
-    model::{FORMAT, Model},
-    terminal,
-};
+use crate::{Outcome, experiments::interrupt_flag, terminal};
 use asking::Run;
 pub use asking::in_parts;
 use on_ledger::Users;
 use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
-use statistics::Subject;
 pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
@@ -139,37 +132,22 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     args.method.choose(0)?;
     args.claim().check(&out)?;
     let (data, chosen) = args.data.read(&args.file)?;
-    let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
-    let subject = Subject {
-        data: &data,
-        study: Study {
-            encoding: &encoding,
-            family: chosen.family,
-            weigh: args.data.weigh,
-            l2: args.data.l2,
-            std_errors: match args.errors {
-                Errors::Model => StdErrors::Model,
-                Errors::Clustered => StdErrors::Clustered,
-            },
-            totals: data.row_totals(),
-            rows: data.weights.iter().filter(|weight| **weight > 0.0).count() as u64,
-            rows_missing: data.dropped_rows as u64,
-        },
+    let std_errors = match args.errors {
+        Errors::Model => StdErrors::Model,
+        Errors::Clustered => StdErrors::Clustered,
     };
-    let in_file = |error: Box<dyn Error>| format!("{}: {error}", args.file.display());
+    let subject = Subject::new(&data, chosen.family, args.data.weigh)?.penalised(args.data.l2).std_errors(std_errors);
+    let encoding = subject.study.encoding;
+    let in_file = |error: SubjectError| {
+        let option = if error.needs_penalty() { " (--l2 0.01)" } else { "" };
+        format!("{}: {error}{option}", args.file.display())
+    };
     let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * data.users() as u64).min(MAX_BUDGET);
     let budget = args.method.budget.unwrap_or(default_budget);
     let method = args.method.choose(budget.min(data.users() as u64))?;
     // Constants take long with many columns, and most methods that need none are not helped by them.
     let needs_constants = method.has_step_size() || args.method.certified_gap.is_some();
-    let problem = match (args.no_diagnostics, needs_constants || args.verbose) {
-        (true, true) => subject.regression()?.unsolved().map_err(|error| in_file(error.into()))?,
-        (true, false) => subject.regression()?.bare().map_err(|error| in_file(error.into()))?,
-        (false, all) => {
-            subject.check().map_err(|error| in_file(error.into()))?;
-            subject.solved(|builder| if all { builder.build() } else { builder.solved() }).map_err(in_file)?
-        }
-    };
+    let problem = subject.problem(!args.no_diagnostics, needs_constants || args.verbose).map_err(in_file)?;
     if args.method.certified_gap.is_some() && problem.pl_constant().is_none() {
         return Err(FitError::NoProof.into());
     }
@@ -239,13 +217,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         false => subject.study.learned(session, &run.secants),
     };
     let model = Model {
-        format: FORMAT,
+        format: MODEL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         interrupted: run.interrupted(),
         diverged: false,
         user: args.data.user.clone(),
         target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
-        formula: args.data.in_words(&encoding),
+        formula: args.data.in_words(encoding),
         family: chosen.family,
         l2: args.data.l2,
         standardised: session.point().to_vec(),

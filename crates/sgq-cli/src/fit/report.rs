@@ -8,16 +8,16 @@ use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
     Card, Counts, Dataset, Variable,
-    glm::{Precision, Statistics, Weigh},
+    glm::{ChosenFamily, Model, Precision, Statistics, Weigh},
 };
 
 use super::{
     Args,
     asking::{End, Run, Sent, in_parts},
-    options::{ChosenFamily, TableFormat},
+    options::TableFormat,
     proof,
 };
-use crate::{model::Model, terminal::one_line};
+use crate::terminal::one_line;
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
@@ -221,7 +221,11 @@ impl<'a> Report<'a> {
     /// The same for a person: the coefficients first, and the method's own numbers only where they are wanted.
     pub fn text(&self, chosen: &ChosenFamily, verbose: bool) -> String {
         let model = self.model;
-        let mut text = format!("\n  {}: {}\n", one_line(&model.formula), chosen.in_words(model.encoding.target()));
+        let mut text = format!(
+            "\n  {}: {}\n",
+            one_line(&model.formula),
+            chosen.in_words(model.encoding.target(), "--family takes another")
+        );
         let _ = writeln!(text, "  {}\n", self.what_was_minimised());
         self.write_table(&mut text);
         text.push('\n');
