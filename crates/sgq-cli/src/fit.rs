@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::{Method, Oracle as _, Problem as _, Session, Settings, Sight, StepSize, setting::Value};
+use sgq::{Method, Oracle as _, Problem as _, Session, Sight, StepSize, setting::Value};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
@@ -21,7 +21,7 @@ use sgq_bench::{
 };
 use sgq_data::{
     Card, Dataset,
-    glm::{MODEL_FORMAT, Model, Precision, Statistics, StdErrors, Subject, SubjectError, null_point},
+    glm::{MODEL_FORMAT, Model, Precision, Statistics, StdErrors, Subject, SubjectError},
 };
 
 use crate::{Outcome, experiments::interrupt_flag, terminal};
@@ -97,10 +97,6 @@ enum Errors {
     Clustered,
 }
 
-/// As many queries, or as many for each user, where nobody says.
-const DEFAULT_BUDGET: u64 = 500;
-const DEFAULT_BUDGET_PER_USER: u64 = 10;
-
 /// Tables with more bytes are announced before they are allocated.
 const WORTH_SAYING: u64 = 100_000_000;
 
@@ -142,8 +138,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         let option = if error.needs_penalty() { " (--l2 0.01)" } else { "" };
         format!("{}: {error}{option}", args.file.display())
     };
-    let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * data.users() as u64).min(MAX_BUDGET);
-    let budget = args.method.budget.unwrap_or(default_budget);
+    let budget = args.method.budget.unwrap_or_else(|| subject.default_budget().min(MAX_BUDGET));
     let method = args.method.choose(budget.min(data.users() as u64))?;
     // Constants take long with many columns, and most methods that need none are not helped by them.
     let needs_constants = method.has_step_size() || args.method.certified_gap.is_some();
@@ -151,14 +146,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.method.certified_gap.is_some() && problem.pl_constant().is_none() {
         return Err(FitError::NoProof.into());
     }
-    let start = null_point(&subject.observations(), encoding.has_intercept());
     let card = Card::new(&data, &problem);
-    let mut settings = Settings::for_problem(start.clone(), &problem).budget(budget).seed(args.method.seed);
-    if !needs_constants {
-        // Those that are only to be shown change nothing.
-        (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (None, None, None);
-    }
-    settings = settings.open(args.method.open).answers(args.method.answers);
+    // Constants that are only to be shown change nothing.
+    let settings = subject.settings(&problem, needs_constants).budget(budget).seed(args.method.seed);
+    let mut settings = settings.open(args.method.open).answers(args.method.answers);
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
     }
@@ -185,7 +176,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
     };
     if let Some(part) = args.method.target_gap {
-        let gap = problem.gap(&start).filter(|gap| *gap > 0.0).ok_or(FitError::NothingToGain)?;
+        let gap = problem.gap(&settings.start).filter(|gap| *gap > 0.0).ok_or(FitError::NothingToGain)?;
         settings = settings.target_gap(part * gap);
     }
     let storage = args.method.storage(&method, &problem)?;

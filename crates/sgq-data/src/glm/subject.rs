@@ -1,19 +1,23 @@
 //! A study whose rows are all in one place: what is minimised, what would keep it from being had, and the closing.
 
 use sgq::{
-    Problem as _,
+    Problem as _, Settings,
     problem::{ProblemError, Regression, RegressionBuilder},
 };
 use thiserror::Error;
 
 use super::{
     Closing, ClosingError, Family, InferenceError, Observations, Statistics, StdErrors, Study, Weigh, collinear,
-    null_deviance, separation,
+    null_deviance, null_point, separation,
 };
 use crate::{Dataset, DatasetError, Encoding};
 
 /// Without separation no row is as sure as that, on the scale of the link: the odds are ten million to one.
 const SUSPICIOUS: f64 = 16.0;
+
+/// As many queries, or as many for each user, where nobody says.
+const DEFAULT_BUDGET: u64 = 500;
+const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
 /// A fit whose rows are all in one place.
 #[derive(Clone, Debug)]
@@ -101,6 +105,22 @@ impl<'a> Subject<'a> {
         }
         self.check()?;
         self.solved(|builder| if constants { builder.build() } else { builder.solved() })
+    }
+
+    /// Settings of a session that begins at the null model, which has an intercept only; with the constants of the problem, where the
+    /// method needs them.
+    pub fn settings(&self, problem: &Regression, constants: bool) -> Settings {
+        let start = null_point(&self.observations(), self.study.encoding.has_intercept());
+        let mut settings = Settings::for_problem(start, problem);
+        if !constants {
+            (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (None, None, None);
+        }
+        settings
+    }
+
+    /// How many queries, where nobody says.
+    pub fn default_budget(&self) -> u64 {
+        DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * self.data.users() as u64)
     }
 
     fn regression(&self) -> Result<RegressionBuilder, DatasetError> {
