@@ -88,6 +88,7 @@ pub use separation::{Separation, SeparationError, Trend, separation};
 pub use start::null_point;
 pub use study::{Statistics, Study, Weigh};
 pub use sums::Sums;
+pub use table::{Cells, percent, significant};
 
 /// Rows with what goes with them, as the regression sees them: encoded.
 #[derive(Clone, Copy, Debug)]
