@@ -5,10 +5,12 @@ mod arrays;
 mod errors;
 mod experiment;
 mod given;
+mod glm;
 mod inner;
 mod keywords;
 mod ledger;
 mod linear;
+mod listening;
 mod method;
 mod problem;
 mod query;
@@ -25,6 +27,7 @@ mod _sgq {
     #[pymodule_export]
     use crate::{
         experiment::PyExperiment,
+        glm::{glm, glm_check, glm_predict},
         ledger::{Ledger, open},
         linear::{LinearFit, linear_saga},
         method::methods,

@@ -255,7 +255,7 @@ pub fn whole<T: TryFrom<i64>>(numbers: &Indices<'_>, what: &str) -> PyResult<Vec
 }
 
 /// Stands in messages where a file's name would.
-const FRAME: &str = "the frame";
+pub const FRAME: &str = "the frame";
 
 /// A regression on a table with a header, from a file or from the text of one.
 #[pyfunction]
@@ -330,8 +330,12 @@ fn from_dataset(data: Dataset, loss: Loss, l2: f64, by_rows: bool) -> PyResult<P
     })
 }
 
-fn unreadable(error: InFile<CsvError>) -> PyErr {
+pub fn unreadable(error: InFile<CsvError>) -> PyErr {
     let mut words = error.to_string().replace("have those rows left out", "pass drop_missing=True");
+    if let CsvError::Mixed { column, .. } = &error.error {
+        // Only a formula declares factors here.
+        words = words.replace(&format!(", or --factors {column}"), "");
+    }
     if error.path == Path::new(FRAME) {
         words = words.replace("the file ", "it ");
     }

@@ -300,8 +300,8 @@ impl Session {
         {
             py.detach(|| drive(session, &*problem, &mut answered)).map_err(errors::drive)?;
         }
-        let Answered { users, explored, steps, interrupted, .. } = answered;
-        if let Some(error) = interrupted {
+        let Answered { users, explored, steps, listener, .. } = answered;
+        if let Some(error) = listener.interrupted {
             return Err(error);
         }
         let column = |values| Indices(PyArray1::from_vec(py, values));

@@ -5,7 +5,6 @@ mod on_ledger;
 mod options;
 mod proof;
 mod report;
-mod statistics;
 mod step;
 
 use std::{
@@ -14,7 +13,7 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::{Method, Oracle as _, Problem as _, Session, Settings, Sight, StepSize, setting::Value};
+use sgq::{Method, Oracle as _, Problem as _, Session, Sight, StepSize, setting::Value};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
@@ -22,22 +21,16 @@ use sgq_bench::{
 };
 use sgq_data::{
     Card, Dataset,
-    glm::{Precision, Statistics, StdErrors, Study, null_point},
+    glm::{MODEL_FORMAT, Model, Precision, Statistics, StdErrors, Subject, SubjectError},
 };
 
-use crate::{
-    Outcome,
-    experiments::interrupt_flag,
-    model::{FORMAT, Model},
-    terminal,
-};
+use crate::{Outcome, experiments::interrupt_flag, terminal};
 use asking::Run;
 pub use asking::in_parts;
 use on_ledger::Users;
 use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
 use report::{Report, SettingsReport};
-use statistics::Subject;
 pub use step::StepRule;
 
 /// Fit a regression to users' data, asking one user at a time, and count what it costs.
@@ -104,10 +97,6 @@ enum Errors {
     Clustered,
 }
 
-/// As many queries, or as many for each user, where nobody says.
-const DEFAULT_BUDGET: u64 = 500;
-const DEFAULT_BUDGET_PER_USER: u64 = 10;
-
 /// Tables with more bytes are announced before they are allocated.
 const WORTH_SAYING: u64 = 100_000_000;
 
@@ -139,48 +128,28 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     args.method.choose(0)?;
     args.claim().check(&out)?;
     let (data, chosen) = args.data.read(&args.file)?;
-    let encoding = data.encoding.clone().ok_or("the data have no encoding: read them from a CSV file")?;
-    let subject = Subject {
-        data: &data,
-        study: Study {
-            encoding: &encoding,
-            family: chosen.family,
-            weigh: args.data.weigh,
-            l2: args.data.l2,
-            std_errors: match args.errors {
-                Errors::Model => StdErrors::Model,
-                Errors::Clustered => StdErrors::Clustered,
-            },
-            totals: data.row_totals(),
-            rows: data.weights.iter().filter(|weight| **weight > 0.0).count() as u64,
-            rows_missing: data.dropped_rows as u64,
-        },
+    let std_errors = match args.errors {
+        Errors::Model => StdErrors::Model,
+        Errors::Clustered => StdErrors::Clustered,
     };
-    let in_file = |error: Box<dyn Error>| format!("{}: {error}", args.file.display());
-    let default_budget = DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * data.users() as u64).min(MAX_BUDGET);
-    let budget = args.method.budget.unwrap_or(default_budget);
+    let subject = Subject::new(&data, chosen.family, args.data.weigh)?.penalised(args.data.l2).std_errors(std_errors);
+    let encoding = subject.study.encoding;
+    let in_file = |error: SubjectError| {
+        let option = if error.needs_penalty() { " (--l2 0.01)" } else { "" };
+        format!("{}: {error}{option}", args.file.display())
+    };
+    let budget = args.method.budget.unwrap_or_else(|| subject.default_budget().min(MAX_BUDGET));
     let method = args.method.choose(budget.min(data.users() as u64))?;
     // Constants take long with many columns, and most methods that need none are not helped by them.
     let needs_constants = method.has_step_size() || args.method.certified_gap.is_some();
-    let problem = match (args.no_diagnostics, needs_constants || args.verbose) {
-        (true, true) => subject.regression()?.unsolved().map_err(|error| in_file(error.into()))?,
-        (true, false) => subject.regression()?.bare().map_err(|error| in_file(error.into()))?,
-        (false, all) => {
-            subject.check().map_err(|error| in_file(error.into()))?;
-            subject.solved(|builder| if all { builder.build() } else { builder.solved() }).map_err(in_file)?
-        }
-    };
+    let problem = subject.problem(!args.no_diagnostics, needs_constants || args.verbose).map_err(in_file)?;
     if args.method.certified_gap.is_some() && problem.pl_constant().is_none() {
         return Err(FitError::NoProof.into());
     }
-    let start = null_point(&subject.observations(), encoding.has_intercept());
     let card = Card::new(&data, &problem);
-    let mut settings = Settings::for_problem(start.clone(), &problem).budget(budget).seed(args.method.seed);
-    if !needs_constants {
-        // Those that are only to be shown change nothing.
-        (settings.smoothness, settings.objective_smoothness, settings.pl_constant) = (None, None, None);
-    }
-    settings = settings.open(args.method.open).answers(args.method.answers);
+    // Constants that are only to be shown change nothing.
+    let settings = subject.settings(&problem, needs_constants).budget(budget).seed(args.method.seed);
+    let mut settings = settings.open(args.method.open).answers(args.method.answers);
     if let Some(numbers) = args.method.numbers_budget {
         settings = settings.numbers_budget(numbers);
     }
@@ -207,7 +176,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
     };
     if let Some(part) = args.method.target_gap {
-        let gap = problem.gap(&start).filter(|gap| *gap > 0.0).ok_or(FitError::NothingToGain)?;
+        let gap = problem.gap(&settings.start).filter(|gap| *gap > 0.0).ok_or(FitError::NothingToGain)?;
         settings = settings.target_gap(part * gap);
     }
     let storage = args.method.storage(&method, &problem)?;
@@ -239,13 +208,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         false => subject.study.learned(session, &run.secants),
     };
     let model = Model {
-        format: FORMAT,
+        format: MODEL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         interrupted: run.interrupted(),
         diverged: false,
         user: args.data.user.clone(),
         target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
-        formula: args.data.in_words(&encoding),
+        formula: args.data.in_words(encoding),
         family: chosen.family,
         l2: args.data.l2,
         standardised: session.point().to_vec(),

@@ -6,7 +6,6 @@ mod certify;
 mod experiments;
 mod fit;
 mod methods;
-mod model;
 mod predict;
 mod reproduce;
 mod run;

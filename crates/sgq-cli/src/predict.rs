@@ -10,9 +10,9 @@ use std::{
 
 use serde::Serialize;
 use sgq_bench::output::{check_file, quoted, write_file};
-use sgq_data::{InFile, PredictError, ReadError, Target};
+use sgq_data::{InFile, PredictError, ReadError, Target, glm::Model};
 
-use crate::{Outcome, model::Model, terminal};
+use crate::{Outcome, terminal};
 
 /// Predict for new rows, with a model that `sgq fit` wrote.
 ///

@@ -45,6 +45,9 @@ pub struct Options {
     /// Columns that are factors though they have numbers, or numbers among other levels. All others are factors where they
     /// are text in every row, or where a formula declares them.
     pub factors: Vec<String>,
+    /// Columns that are text whatever their values look like, and so factors where they are features. Those that are not used, or used
+    /// otherwise, are not looked at.
+    pub text_columns: Vec<String>,
     /// A column that says how much each row counts within its user.
     pub weight: Option<String>,
     /// Leaves out rows in which a value is missing; otherwise a missing value is an error.
@@ -68,6 +71,7 @@ impl Options {
             target: target.into(),
             features: Features::All,
             factors: Vec::new(),
+            text_columns: Vec::new(),
             weight: None,
             drop_missing: false,
             drop_constant: false,

@@ -157,6 +157,25 @@ impl Encoding {
         intercept.into_iter().chain(self.columns.iter().map(|column| self.name_of(&column.parts))).collect()
     }
 
+    /// The factors of which one level has no coefficient of its own, with their levels: the first is that one, with which the others are
+    /// compared.
+    pub fn reference_levels(&self) -> Vec<(&str, &[String])> {
+        // Without an intercept, or in an interaction by itself, a factor may have a coefficient for every level.
+        let has_all = |variable: usize| {
+            self.columns
+                .iter()
+                .flat_map(|column| &column.parts)
+                .any(|it| it.variable == variable && it.level == Some(0))
+        };
+        let factor = |(index, variable)| match variable {
+            &Variable::Factor { ref column, ref levels } if !has_all(index) => {
+                Some((column.as_str(), levels.as_slice()))
+            }
+            _ => None,
+        };
+        self.variables.iter().enumerate().filter_map(factor).collect()
+    }
+
     pub(crate) fn name_of(&self, parts: &[Part]) -> String {
         name_of(&self.variables, parts)
     }

@@ -50,6 +50,7 @@
 //! R; statsmodels counts it).
 
 mod approximate;
+mod chosen;
 mod closing;
 mod collinear;
 mod error;
@@ -58,6 +59,7 @@ mod inference;
 mod influence;
 mod learned;
 mod matrix;
+mod model;
 mod normal;
 mod pooled;
 mod precision;
@@ -65,6 +67,7 @@ mod scale;
 mod separation;
 mod start;
 mod study;
+mod subject;
 mod sums;
 mod table;
 
@@ -73,6 +76,7 @@ use std::ops::Range;
 use sgq::problem::Rows;
 
 pub use approximate::Learned;
+pub use chosen::ChosenFamily;
 pub use closing::{Closing, ClosingError};
 pub use collinear::{Collinear, collinear};
 pub use error::InferenceError;
@@ -80,6 +84,7 @@ pub use family::{Family, FamilyError};
 pub use inference::{Coefficient, Fit, Inference, Penalty, StdErrors};
 pub use influence::{Influence, influence, influence_approximate};
 pub use learned::Secants;
+pub use model::{FORMAT as MODEL_FORMAT, Model, ModelError};
 pub use normal::{normal_quantile, two_sided_p};
 pub use pooled::{log_likelihood, null_deviance};
 pub use precision::Precision;
@@ -87,7 +92,9 @@ pub use scale::OriginalScale;
 pub use separation::{Separation, SeparationError, Trend, separation};
 pub use start::null_point;
 pub use study::{Statistics, Study, Weigh};
+pub use subject::{Subject, SubjectError};
 pub use sums::Sums;
+pub use table::{Cells, percent, significant};
 
 /// Rows with what goes with them, as the regression sees them: encoded.
 #[derive(Clone, Copy, Debug)]

@@ -10,11 +10,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sgq::Remaining;
 use sgq_bench::readable::short;
+use sgq_data::glm::{Model, ModelError};
 
 use crate::{
     Outcome,
     fit::in_parts,
-    model::{Model, ModelError},
     terminal::{self, one_line},
 };
 

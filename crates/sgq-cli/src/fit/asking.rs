@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use sgq::{
     Answer, Oracle as _, Problem, Remaining, Session, StopReason,
-    drive::{Billed, Observer, drive},
+    drive::{Billed, Observer},
     problem::Regression,
 };
 use sgq_bench::readable::short;
@@ -83,13 +83,8 @@ pub fn ask_users(
     bar: &ProgressBar,
 ) -> Result<Run, Box<dyn Error>> {
     let mut looks = Looks::new(problem, session.point(), budget, interrupt, bar);
-    loop {
-        let stop = drive(session, problem, &mut looks)?;
-        match precision.tolerance(session, stop) {
-            Some(part) => session.extend_to_tolerance(part)?,
-            None => return Ok(looks.end(session, stop)),
-        }
-    }
+    let stop = precision.drive(session, problem, &mut looks)?;
+    Ok(looks.end(session, stop))
 }
 
 /// What is believed to remain, in parts of the gap at the start.

@@ -9,9 +9,9 @@ use serde::Serialize;
 use sgq::{Detail, Format, Method, SettingError, Storage, method::METHODS, problem::Regression, setting::Value};
 use sgq_bench::experiment::{MAX_BUDGET, suggestion};
 use sgq_data::{
-    Dataset, Encoding, Expression, Formula, FormulaError, InFile, Target,
+    Dataset, Encoding, Expression, Formula, FormulaError, InFile,
     csv::{self, CsvError, Features, Options},
-    glm::{Family, Precision, Weigh},
+    glm::{ChosenFamily, Family, Precision, Weigh},
 };
 use thiserror::Error;
 
@@ -185,35 +185,17 @@ pub enum TableFormat {
     Scalars,
 }
 
-/// A family, and why it was taken where nobody said.
-#[derive(Clone, Copy, Debug)]
-pub struct ChosenFamily {
-    pub family: Family,
-    pub because: Option<&'static str>,
-}
-
 impl DataOptions {
     /// Reads the file for the family that was asked for, or that the target's levels tell.
     pub fn read(&self, file: &Path) -> Result<(Dataset, ChosenFamily), FitError> {
-        let chosen = |family, because| move |data: Dataset| (data, ChosenFamily { family, because });
-        if let Some(family) = self.family {
-            return csv::read(file, &self.reading(family)).map(chosen(family, None)).map_err(FitError::of_data);
-        }
-        match csv::read(file, &self.reading(Family::Binomial)) {
-            Err(InFile { error: CsvError::Classes { .. }, .. }) => {}
-            other => {
-                let because = Some("the target has two levels");
-                return other.map(chosen(Family::Binomial, because)).map_err(FitError::of_data);
-            }
-        }
-        let data = csv::read(file, &self.reading(Family::Gaussian)).map_err(|error| match error.error {
-            CsvError::NotANumber { role: "target", .. } => FitError::TextTarget { error },
+        let read = |options: &Options| csv::read(file, options);
+        ChosenFamily::read(self.family, &self.reading(), read).map_err(|error| match error.error {
+            CsvError::NotANumber { role: "target", .. } if self.family.is_none() => FitError::TextTarget { error },
             _ => FitError::of_data(error),
-        })?;
-        Ok(chosen(Family::Gaussian, Some("the target has more than two values"))(data))
+        })
     }
 
-    fn reading(&self, family: Family) -> Options {
+    fn reading(&self) -> Options {
         let features = match (&self.formula, &self.features, &self.exclude) {
             (Some(formula), ..) => Features::Formula(formula.clone()),
             (None, Some(names), _) => Features::Only(names.clone()),
@@ -226,7 +208,6 @@ impl DataOptions {
             weight: self.weight.clone(),
             drop_missing: !self.refuse_missing,
             standardise: !self.no_standardise,
-            loss: family.into(),
             delimiter: self.delimiter,
             ..Options::new(&self.user, self.target.as_deref().unwrap_or_default())
         }
@@ -306,18 +287,6 @@ impl MethodOptions {
             Some(folder) => storage.in_folder(folder),
             None => storage,
         })
-    }
-}
-
-impl ChosenFamily {
-    /// The family in words, why it was taken, and what is predicted.
-    pub fn in_words(&self, target: &Target) -> String {
-        let because = self.because.map(|because| format!(": {because}; --family takes another")).unwrap_or_default();
-        let predicts = match target {
-            Target::Levels { positive, .. } => format!("; the probability of {positive:?}"),
-            _ => String::new(),
-        };
-        format!("{}{because}{predicts}", self.family)
     }
 }
 

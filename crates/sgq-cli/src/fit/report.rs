@@ -7,17 +7,17 @@ use serde_json::Value;
 use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
-    Card, Counts, Dataset, Variable,
-    glm::{Precision, Statistics, Weigh},
+    Card, Counts, Dataset,
+    glm::{ChosenFamily, Model, Precision, Statistics, Weigh},
 };
 
 use super::{
     Args,
     asking::{End, Run, Sent, in_parts},
-    options::{ChosenFamily, TableFormat},
+    options::TableFormat,
     proof,
 };
-use crate::{model::Model, terminal::one_line};
+use crate::terminal::one_line;
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
@@ -162,8 +162,7 @@ impl<'a> Report<'a> {
         };
         let most = asked.iter().take(MOST_ASKED);
         let first_answers = data.users() as u64;
-        // Rows and missing ones, and a mean and a deviation of each column and of the target.
-        let first_numbers = first_answers * (2 * session.point().len() as u64 + 2);
+        let first_numbers = precision.study.first_numbers();
         let diagnostic = (!args.no_diagnostics).then(|| Diagnostic {
             note: "measured against the optimum on all data: not billed, and not known in a real run",
             gap: run.gap(),
@@ -221,7 +220,11 @@ impl<'a> Report<'a> {
     /// The same for a person: the coefficients first, and the method's own numbers only where they are wanted.
     pub fn text(&self, chosen: &ChosenFamily, verbose: bool) -> String {
         let model = self.model;
-        let mut text = format!("\n  {}: {}\n", one_line(&model.formula), chosen.in_words(model.encoding.target()));
+        let mut text = format!(
+            "\n  {}: {}\n",
+            one_line(&model.formula),
+            chosen.in_words(model.encoding.target(), "--family takes another")
+        );
         let _ = writeln!(text, "  {}\n", self.what_was_minimised());
         self.write_table(&mut text);
         text.push('\n');
@@ -371,20 +374,12 @@ impl<'a> Report<'a> {
 
     /// The level of each factor that has no coefficient of its own.
     fn references(&self) -> Vec<String> {
-        let columns = self.model.encoding.columns();
-        // Without an intercept, or in an interaction by itself, a factor may have a coefficient for every level.
-        let has_all = |variable: usize| {
-            columns.iter().flat_map(|column| &column.parts).any(|it| it.variable == variable && it.level == Some(0))
+        let each = |(column, levels): (&str, &[String])| {
+            let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
+            let more = if levels.len() > shown.len() { ", …" } else { "" };
+            format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
         };
-        let factor = |(index, variable): (usize, &Variable)| match variable {
-            Variable::Factor { column, levels } if !has_all(index) => {
-                let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
-                let more = if levels.len() > shown.len() { ", …" } else { "" };
-                Some(format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", ")))
-            }
-            _ => None,
-        };
-        self.model.encoding.variables().iter().enumerate().filter_map(factor).collect()
+        self.model.encoding.reference_levels().into_iter().map(each).collect()
     }
 
     fn answers_in_words(&self) -> String {

@@ -162,6 +162,12 @@ impl Roles {
             declared.declared = true;
             declared.factor = true;
         }
+        for position in options.text_columns.iter().filter_map(|name| table.position(name)) {
+            let used = &mut uses[position];
+            if used.auto {
+                (used.declared, used.factor) = (true, true);
+            }
+        }
         if let Some(offset) = &self.offset {
             self.number(&mut uses, offset, find)?;
         }

@@ -1,6 +1,9 @@
 //! How close coefficients are to be to those of the finished fit.
 
-use sgq::{Session, StopReason};
+use sgq::{
+    Oracle, Session, StopReason,
+    drive::{DriveError, Observer, drive},
+};
 
 use super::Study;
 
@@ -22,6 +25,23 @@ impl Precision<'_> {
 
     /// The tolerance at which a precision is looked at first.
     pub const FIRST_TOLERANCE: f64 = 1e-4;
+
+    /// Puts questions to users until coefficients are as close as they are to be, or the session stops for another reason; none where
+    /// the observer ended it.
+    pub fn drive(
+        &self,
+        session: &mut Session<'_>,
+        users: &dyn Oracle,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<StopReason>, DriveError> {
+        loop {
+            let stop = drive(session, users, observer)?;
+            match self.tolerance(session, stop) {
+                Some(part) => session.extend_to_tolerance(part)?,
+                None => return Ok(stop),
+            }
+        }
+    }
 
     /// The smaller tolerance to go on to, if one is needed.
     ///

@@ -149,6 +149,12 @@ impl Study<'_> {
         Some(ratios.sum::<f64>() / model.len() as f64)
     }
 
+    /// How many numbers users send to the first question: rows and missing ones, and a mean and a deviation of each column and of the
+    /// target.
+    pub fn first_numbers(&self) -> u64 {
+        self.totals.len() as u64 * (2 * self.encoding.dim() as u64 + 2)
+    }
+
     /// What all rows count together, `W`.
     pub fn weight(&self) -> f64 {
         self.totals.iter().sum()

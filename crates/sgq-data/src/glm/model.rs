@@ -6,15 +6,18 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sgq_data::{Encoding, first_few, glm::Family};
 use thiserror::Error;
+
+use super::Family;
+use crate::{Encoding, first_few};
 
 /// The number of the format; it changes when older versions could misread it.
 pub const FORMAT: u32 = 2;
 
 /// Everything that a prediction needs, and what it is about.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Model {
+    /// The number of the format, [`MODEL_FORMAT`](super::MODEL_FORMAT).
     pub format: u32,
     /// The version of sgq that wrote it.
     pub version: String,
@@ -23,14 +26,19 @@ pub struct Model {
     /// Whether the fit diverged; the report that it is part of says so.
     #[serde(default, skip_serializing)]
     pub diverged: bool,
+    /// The column that says whose row it is.
     pub user: String,
+    /// What is predicted.
     pub target: String,
     /// What is predicted, and from what.
     pub formula: String,
+    /// The family.
     pub family: Family,
+    /// The penalty it was fitted with.
     pub l2: f64,
     /// The coefficients of the columns as the regression sees them. Those of the columns as they are stand beside it.
     pub standardised: Vec<f64>,
+    /// How the columns became those that the regression sees.
     pub encoding: Encoding,
 }
 
@@ -42,11 +50,17 @@ struct Header {
 }
 
 impl Model {
+    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
+        let bytes = fs::read(path).map_err(|cause| ModelError::Unreadable { path: path.to_owned(), cause })?;
+        Self::from_json(&bytes, path)
+    }
+
+    /// The model in the text of a file.
+    pub fn from_json(bytes: &[u8], path: &Path) -> Result<Self, ModelError> {
         let at = || path.to_owned();
-        let bytes = fs::read(path).map_err(|cause| ModelError::Unreadable { path: at(), cause })?;
         let damaged = |cause: serde_json::Error| ModelError::Damaged { path: at(), what: cause.to_string() };
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(damaged)?;
         let header = Header::deserialize(&value).map_err(|_| ModelError::NoModel { path: at() })?;
         if header.format != FORMAT {
             let Header { format, version } = header;
@@ -73,6 +87,7 @@ impl Model {
 /// Why a model could not be read.
 #[derive(Debug, Error)]
 #[allow(missing_docs)] // the message says what each field is
+#[non_exhaustive]
 pub enum ModelError {
     #[error("cannot read the model {}: {cause}", .path.display())]
     Unreadable { path: PathBuf, cause: io::Error },

@@ -1,0 +1,161 @@
+//! What a fit says of itself: the fields that `sgq fit --json` prints and that a result in Python is made of.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use sgq::{Detail, Session, StopReason};
+use sgq_data::{
+    Formula,
+    glm::{Influence, MODEL_FORMAT, Model, Precision, Statistics, Subject, SubjectError, Weigh},
+};
+
+use super::asking::Watch;
+
+/// A fit that is done. Names are those of `sgq fit --json`, which has neither the covariance, nor what each user was asked and does to
+/// the coefficients (files beside it have).
+#[derive(Serialize)]
+pub struct Told {
+    #[serde(flatten)]
+    model: Model,
+    weigh: Weigh,
+    data: String,
+    #[serde(flatten)]
+    table: Map<String, Value>,
+    /// Row by row; null where there are no standard errors.
+    covariance: Option<Vec<Vec<f64>>>,
+    influence: Vec<Value>,
+    reference_levels: Vec<Value>,
+    missing_by_column: Vec<(String, usize)>,
+    queries: u64,
+    first_answers: u64,
+    closing_answers: u64,
+    numbers: u64,
+    queries_per_user: Vec<Value>,
+    method: String,
+    settings: Asking,
+    stop: String,
+    converged: Option<bool>,
+    diverged: bool,
+    believed_off: Option<f64>,
+}
+
+/// How users were asked.
+#[derive(Serialize)]
+pub struct Asking {
+    #[serde(skip)]
+    pub method: String,
+    pub budget: u64,
+    pub open: usize,
+    pub answers: Detail,
+    pub precision: Option<f64>,
+    pub step_size: Option<f64>,
+    pub seed: u64,
+}
+
+impl Told {
+    /// Describes a fit; with `close` every user is asked the closing question first.
+    #[allow(clippy::too_many_arguments)] // one of each kind
+    pub fn new(
+        data: &str,
+        formula: &Formula,
+        user: &str,
+        subject: &Subject<'_>,
+        precision: Precision<'_>,
+        session: &Session<'_>,
+        stop: Option<StopReason>,
+        watch: &Watch,
+        asking: Asking,
+        close: bool,
+    ) -> Result<Self, SubjectError> {
+        let study = &subject.study;
+        let diverged = matches!(stop, Some(StopReason::Diverged { .. }));
+        let statistics = match close && !diverged && stop.is_some() {
+            true => subject.close(session.point())?,
+            false => study.learned(session, &watch.secants),
+        };
+        let encoding = study.encoding;
+        let meter = session.meter();
+        let names = &subject.data.user_names;
+        let first_answers = names.len() as u64;
+        let dim = session.point().len();
+        Ok(Self {
+            model: Model {
+                format: MODEL_FORMAT,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                interrupted: stop.is_none(),
+                diverged,
+                user: user.to_owned(),
+                target: encoding
+                    .response()
+                    .as_column()
+                    .map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
+                formula: formula.to_string(),
+                family: study.family,
+                l2: study.l2,
+                standardised: session.point().to_vec(),
+                encoding: encoding.clone(),
+            },
+            weigh: study.weigh,
+            data: data.to_owned(),
+            table: table(&statistics, subject, session.point()),
+            covariance: statistics.inference.as_ref().map(|inference| square(&inference.covariance, dim)),
+            influence: statistics.influence.iter().map(|it| influence(it, names)).collect(),
+            reference_levels: encoding
+                .reference_levels()
+                .into_iter()
+                .map(|(column, levels)| json!({ "column": column, "level": levels.first(), "levels": levels }))
+                .collect(),
+            missing_by_column: subject.data.missing_by_column.clone(),
+            queries: meter.billed(),
+            first_answers,
+            closing_answers: statistics.closings,
+            numbers: meter.numbers() + study.first_numbers() + statistics.closing_numbers,
+            queries_per_user: names
+                .iter()
+                .zip(meter.billed_per_user())
+                .map(|(user, queries)| json!({ "user": user, "queries": queries }))
+                .collect(),
+            method: asking.method.clone(),
+            settings: asking,
+            stop: stop.map_or_else(|| "interrupted".to_owned(), |reason| reason.to_string()),
+            converged: match precision.is_reached(session) {
+                Some(reached) => Some(reached && !diverged),
+                None => stop.filter(|stop| stop.is_converged()).map(|_| true),
+            },
+            diverged,
+            believed_off: precision.believed(session).filter(|_| !diverged),
+        })
+    }
+
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+fn table(statistics: &Statistics, subject: &Subject<'_>, point: &[f64]) -> Map<String, Value> {
+    // Numbers and names always are JSON.
+    let mut table = statistics.to_json(&subject.study, point).unwrap_or_default();
+    if let Some(Value::String(why)) = table.get_mut("notes") {
+        *why = why.replace("(--close)", "(close=True)").replace("--budget", "budget");
+    }
+    table
+}
+
+/// The whole of a symmetric matrix from its lower half.
+fn square(packed: &[f64], dim: usize) -> Vec<Vec<f64>> {
+    let at = |row: usize, column: usize| {
+        let (row, column) = (row.max(column), row.min(column));
+        packed[row * (row + 1) / 2 + column]
+    };
+    (0..dim).map(|row| (0..dim).map(|column| at(row, column)).collect()).collect()
+}
+
+fn influence(of: &Influence, names: &[String]) -> Value {
+    json!({
+        "user": names.get(of.user),
+        "largest": of.largest,
+        "largest_in_std_errors": of.largest_in_std_errors.is_finite().then_some(of.largest_in_std_errors),
+        "flagged": of.flagged,
+        "change": of.change,
+        "in_std_errors": of.in_std_errors,
+    })
+}
