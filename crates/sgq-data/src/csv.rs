@@ -18,7 +18,12 @@ use crate::{Dataset, Formula, InFile, file::with_file};
 pub use error::CsvError;
 pub use table::TableError;
 
+pub(crate) use columns::{Columns, MOST_LEVELS, Values};
+pub(crate) use factor::sorted;
+pub(crate) use roles::Roles;
 pub(crate) use table::{Records, Table};
+pub(crate) use target::{distinct_levels, numbers as target_numbers};
+pub(crate) use variables::{Drafted, design, evaluate, keep_used, over_variables};
 
 /// Which columns are what, and how they are read.
 ///

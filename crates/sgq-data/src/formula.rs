@@ -2,6 +2,7 @@
 
 mod error;
 mod expand;
+mod leaves;
 mod node;
 mod parse;
 mod token;
@@ -14,6 +15,7 @@ use crate::Expression;
 
 pub use error::{FormulaError, Wrong};
 pub(crate) use expand::{ExpandError, Terms, codings, expand};
+pub(crate) use leaves::Leaves;
 pub(crate) use node::{Atom, Node};
 pub(crate) use parse::parse_expression;
 

@@ -5,6 +5,7 @@
 //! - [`Formula`]: what is predicted from what, written as in R;
 //! - [`Encoding`]: coefficients on the original scale, and predictions for new rows;
 //! - [`glm`]: standard errors, tests and intervals of a fit, its deviance, and what keeps it from being had;
+//! - [`plan`]: what a consortium agrees to, and the side of a clinic that answers by it;
 //! - [`Card`]: what kind of problem the data make.
 //!
 //! Files may be plain or gzip, which their first bytes tell. What is wrong with one is told by line, column and value.
@@ -20,6 +21,7 @@ pub mod glm;
 mod grouping;
 pub mod libsvm;
 mod names;
+pub mod plan;
 
 pub use card::{Card, Counts, Spread};
 pub use csv::TableError;

@@ -6,17 +6,17 @@ use super::{CsvError, Options, Records, Table, TargetKind, roles::Roles, roles::
 use crate::names::Interner;
 
 /// A column with more levels than this is hardly meant as one.
-const MOST_LEVELS: usize = 1000;
+pub(crate) const MOST_LEVELS: usize = 1000;
 
 /// The values of a target, one for each row that is kept.
-pub(super) enum Values {
+pub(crate) enum Values {
     Numbers(Vec<f64>),
     /// Levels by number, and their names in order of first appearance.
     Levels(Vec<u32>, Vec<String>),
 }
 
 /// Everything in the file that is used.
-pub(super) struct Columns {
+pub(crate) struct Columns {
     pub users: Vec<u32>,
     pub user_names: Vec<String>,
     /// The target, where it is a column as it is.
@@ -29,7 +29,7 @@ pub(super) struct Columns {
 }
 
 /// The values of a column, in the ways that they are used.
-pub(super) struct Data {
+pub(crate) struct Data {
     /// Whether it is a factor where nothing else is said.
     pub is_factor: bool,
     pub numbers: Vec<f64>,
@@ -61,7 +61,7 @@ impl Columns {
             if !complete {
                 continue;
             }
-            users.push(user_names.code(records.text(roles.user)?));
+            users.push(roles.user.map_or(Ok(0), |user| records.text(user).map(|name| user_names.code(name)))?);
             match (kind, roles.target) {
                 (_, None) => {}
                 (TargetKind::Levels, Some(target)) => target_levels.push(target_names.code(records.text(target)?)),

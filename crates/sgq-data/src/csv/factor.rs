@@ -61,7 +61,7 @@ impl Factor {
 }
 
 /// Levels in order. As numbers, `1` and `1.0` are one level, written in the shortest way, so that other files have the same one.
-fn sorted(names: &[String]) -> Vec<String> {
+pub(crate) fn sorted(names: &[String]) -> Vec<String> {
     let numbers: Option<Vec<f64>> = names.iter().map(|name| level_number(name)).collect();
     match numbers {
         Some(mut numbers) => {

@@ -3,13 +3,13 @@
 use super::{CsvError, Features, Options, Table};
 use crate::{
     Expression, Formula,
-    expression::{Operator, Tree},
-    formula::{Atom, ExpandError, Node, Terms, expand},
+    formula::{Atom, ExpandError, Leaves, Node, Terms, expand},
 };
 
 /// Which column of the file is what. A list of features and a formula are the same here.
-pub(super) struct Roles {
-    pub user: usize,
+pub(crate) struct Roles {
+    /// None where all rows are one user's.
+    pub user: Option<usize>,
     pub weight: Option<usize>,
     pub response: Expression,
     /// Where the target stands, where it is a column as it is.
@@ -26,7 +26,7 @@ pub(super) struct Roles {
 
 /// What a column is read as; it may be several things at once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Use {
+pub(crate) struct Use {
     /// As what it looks like.
     pub auto: bool,
     /// As a factor, because it is declared as one by name.
@@ -45,11 +45,16 @@ impl Use {
 
 impl Roles {
     pub fn find(table: &Table, options: &Options) -> Result<Self, CsvError> {
-        let find = |name: &str| {
-            let unknown = || CsvError::UnknownColumn { name: name.to_owned(), columns: table.names.clone() };
-            table.position(name).ok_or_else(unknown)
-        };
-        let user = find(&options.user)?;
+        Self::of_users(table, options, Some(position(table, &options.user)?))
+    }
+
+    /// The same of a file in which all rows are one user's.
+    pub fn of_one_user(table: &Table, options: &Options) -> Result<Self, CsvError> {
+        Self::of_users(table, options, None)
+    }
+
+    fn of_users(table: &Table, options: &Options, user: Option<usize>) -> Result<Self, CsvError> {
+        let find = |name: &str| position(table, name);
         let response = match &options.features {
             Features::Formula(formula) => {
                 let target = &options.target;
@@ -69,7 +74,9 @@ impl Roles {
             Some(first) => Err(CsvError::UsedTwice { name: table.names[position].clone(), first, second: role }),
             None => Ok(()),
         };
-        claim(user, "the user")?;
+        if let Some(user) = user {
+            claim(user, "the user")?;
+        }
         targets.iter().try_for_each(|position| claim(*position, "the target"))?;
         if let Some(weight) = weight {
             claim(weight, "the weight")?;
@@ -102,7 +109,8 @@ impl Roles {
             return Err(CsvError::NoFeatures { columns: table.names.clone() });
         }
 
-        let (atoms, dot, offset) = leaves(&formula.right, &list, table);
+        let list: Vec<String> = list.iter().map(|position| table.names[*position].clone()).collect();
+        let Leaves { atoms, dot, offset } = Leaves::of(&formula.right, &list);
         let position_of = |atom: &Atom| atoms.iter().position(|known| known == atom).unwrap_or_default();
         for column in atoms.iter().flat_map(Atom::columns).chain(offset.iter().flat_map(Expression::columns)) {
             find(&column)?;
@@ -128,9 +136,7 @@ impl Roles {
 
     /// The atoms that are in a term.
     pub fn used_atoms(&self) -> impl Iterator<Item = (usize, &Atom)> {
-        let mut used = vec![false; self.atoms.len()];
-        self.terms.terms.iter().flatten().for_each(|atom| used[*atom] = true);
-        self.atoms.iter().enumerate().filter(move |(index, _)| used[*index])
+        self.terms.used(&self.atoms)
     }
 
     fn is_feature(&self, table: &Table, position: usize) -> bool {
@@ -192,52 +198,14 @@ impl Roles {
     /// The columns in which nothing may be missing.
     pub fn all(&self) -> Vec<usize> {
         let features = (0..self.uses.len()).filter(|position| self.uses[*position].is_any());
-        let mut all: Vec<usize> =
-            [self.user].into_iter().chain(self.target).chain(self.weight).chain(features).collect();
+        let mut all: Vec<usize> = self.user.into_iter().chain(self.target).chain(self.weight).chain(features).collect();
         all.sort_unstable();
         all.dedup();
         all
     }
 }
 
-/// What the terms are made of, from left to right; which of it `.` stands for; and the sum of the offsets.
-fn leaves(right: &Node, list: &[usize], table: &Table) -> (Vec<Atom>, Vec<usize>, Option<Expression>) {
-    let mut atoms: Vec<Atom> = Vec::new();
-    let mut offset: Option<Expression> = None;
-    let mut has_dot = false;
-    // Features are many where they are a list, and then they are all different.
-    let of_list = |position: &usize| Atom::Column(table.names[*position].clone());
-    right.visit(&mut |leaf| match leaf {
-        Node::Atom(atom) if !atoms.contains(atom) => atoms.push(atom.clone()),
-        Node::Dot => {
-            for atom in list.iter().map(of_list) {
-                if !atoms.contains(&atom) {
-                    atoms.push(atom);
-                }
-            }
-            has_dot = true;
-        }
-        Node::Offset(expression) => {
-            offset = Some(match offset.take() {
-                Some(Expression(sum)) => {
-                    Expression(Tree::Operation(Operator::Add, Box::new(sum), Box::new(expression.0.clone())))
-                }
-                None => expression.clone(),
-            });
-        }
-        _ => {}
-    });
-    let number = |atom: Atom| atoms.iter().position(|known| *known == atom);
-    let dot = if has_dot { list.iter().filter_map(|position| number(of_list(position))).collect() } else { Vec::new() };
-    (atoms, dot, offset)
-}
-
-impl Atom {
-    /// The columns of the file in it.
-    pub fn columns(&self) -> Vec<String> {
-        match self {
-            Self::Column(name) | Self::Factor { column: name, .. } => vec![name.clone()],
-            Self::Number(expression) => expression.columns(),
-        }
-    }
+fn position(table: &Table, name: &str) -> Result<usize, CsvError> {
+    let unknown = || CsvError::UnknownColumn { name: name.to_owned(), columns: table.names.clone() };
+    table.position(name).ok_or_else(unknown)
 }

@@ -1,5 +1,7 @@
 //! The target, as the loss wants it.
 
+use std::borrow::Cow;
+
 use super::{
     CsvError, Options, Table, TargetKind,
     columns::{Columns, Values},
@@ -19,22 +21,32 @@ pub(super) fn encode(
     let name = roles.response.to_string();
     let column = roles.response.as_column().map_or(&*name, |column| column);
     let kind = TargetKind::from(options.loss);
-    let computed;
-    let numbers = match (&columns.target, roles.target) {
-        (Values::Levels(levels, names), Some(_)) => return encode_levels(levels, names, column),
-        (Values::Numbers(numbers), Some(_)) => numbers,
-        (_, None) => {
-            computed = evaluate(table, columns, &roles.response)?.into_owned();
-            check(table, columns, &computed, kind, column)?;
-            &computed
-        }
-    };
+    if let (Values::Levels(levels, names), Some(_)) = (&columns.target, roles.target) {
+        return encode_levels(levels, names, column);
+    }
+    let numbers = numbers(table, columns, roles, options)?;
+    let numbers = &*numbers;
     if kind == TargetKind::Levels {
         let mut names = Interner::default();
         let levels: Vec<u32> = numbers.iter().map(|number| names.code(&number.to_string())).collect();
         return encode_levels(&levels, names.names(), column);
     }
     encode_numbers(numbers, offsets, roles.terms.intercept, column, options)
+}
+
+/// A target that is a number, where it is: a column, or an expression of columns.
+pub(crate) fn numbers<'c>(
+    table: &Table,
+    columns: &'c Columns,
+    roles: &Roles,
+    options: &Options,
+) -> Result<Cow<'c, [f64]>, CsvError> {
+    if let (Values::Numbers(numbers), Some(_)) = (&columns.target, roles.target) {
+        return Ok(Cow::Borrowed(numbers));
+    }
+    let computed = evaluate(table, columns, &roles.response)?;
+    check(table, columns, &computed, options.loss.into(), &roles.response.to_string())?;
+    Ok(computed)
 }
 
 /// Numbers that were computed are looked at here; those of a column where they are read.
@@ -91,9 +103,9 @@ fn encode_numbers(
     Ok((numbers.into_iter().map(|number| scaling.apply(number)).collect(), Target::Number(scaling)))
 }
 
-fn encode_levels(levels: &[u32], names: &[String], column: &str) -> Result<(Vec<f64>, Target), CsvError> {
-    let column = column.to_owned();
-    // As numbers, `0` and `0.0` are one level.
+/// A target's levels in order, by their place among the names, and the numbers that they are, where all of them are. As numbers, `0` and
+/// `0.0` are one level.
+pub(crate) fn distinct_levels(names: &[String]) -> (Vec<usize>, Option<Vec<f64>>) {
     let numbers: Option<Vec<f64>> =
         names.iter().map(|name| name.parse().ok().filter(|number: &f64| number.is_finite())).collect();
     let mut sorted: Vec<usize> = (0..names.len()).collect();
@@ -103,6 +115,12 @@ fn encode_levels(levels: &[u32], names: &[String], column: &str) -> Result<(Vec<
     } else {
         sorted.sort_by_key(|level| &names[*level]);
     }
+    (sorted, numbers)
+}
+
+fn encode_levels(levels: &[u32], names: &[String], column: &str) -> Result<(Vec<f64>, Target), CsvError> {
+    let column = column.to_owned();
+    let (sorted, numbers) = distinct_levels(names);
     match sorted[..] {
         [negative, positive] => {
             let is_positive = |level: u32| match &numbers {

@@ -57,7 +57,7 @@ impl VariableValues<'_> {
 }
 
 /// What a term has.
-pub(super) enum Drafted {
+pub(crate) enum Drafted {
     /// A column, of these parts.
     Column(Vec<Part>),
     /// Nothing, since this factor has a single level.
@@ -72,17 +72,7 @@ impl<'c> Variables<'c> {
         for (index, atom) in roles.used_atoms() {
             numbers[index] = variables.add(table, columns, atom)?;
         }
-        let mut terms: Vec<Vec<usize>> = Vec::new();
-        for term in &roles.terms.terms {
-            let mut term: Vec<usize> = term.iter().map(|atom| numbers[*atom]).collect();
-            term.sort_unstable();
-            term.dedup();
-            terms.push(term);
-        }
-        let mut known = HashSet::new();
-        terms.retain(|term| known.insert(term.clone()));
-        terms.sort_by_key(Vec::len);
-        Ok((variables, terms))
+        Ok((variables, over_variables(&roles.terms.terms, &numbers)))
     }
 
     fn add(&mut self, table: &Table, columns: &'c Columns, atom: &Atom) -> Result<usize, CsvError> {
@@ -116,47 +106,9 @@ impl<'c> Variables<'c> {
         Ok(self.list.len() - 1)
     }
 
-    /// The columns of the terms, those of a factor's levels one after the other; of an interaction the first factor's levels
-    /// change fastest, as in R.
+    /// The columns of the terms.
     pub fn design(&self, terms: &[Vec<usize>], intercept: bool) -> Result<Vec<Drafted>, CsvError> {
-        let levels = |variable: usize| match self.list.get(variable) {
-            Some(Variable::Factor { levels, .. }) => Some(levels.len()),
-            _ => None,
-        };
-        let codings = codings(terms, intercept, &|variable| levels(variable).is_some());
-        let mut design = Vec::new();
-        for (term, full) in terms.iter().zip(codings) {
-            // What each variable of the term may be.
-            let choices: Vec<Vec<Part>> = term
-                .iter()
-                .zip(full)
-                .map(|(variable, full)| match levels(*variable) {
-                    None => vec![Part { variable: *variable, level: None }],
-                    Some(count) => (usize::from(!full)..count)
-                        .map(|level| Part { variable: *variable, level: Some(level) })
-                        .collect(),
-                })
-                .collect();
-            if let Some((variable, _)) = term.iter().zip(&choices).find(|(_, choices)| choices.is_empty()) {
-                design.push(Drafted::Single(self.list[*variable].needs().swap_remove(0)));
-                continue;
-            }
-            let count = choices.iter().try_fold(1usize, |count, choices| count.checked_mul(choices.len()));
-            let columns = count.and_then(|count| count.checked_add(design.len())).unwrap_or(usize::MAX);
-            if term.len() > 1 && columns > MAX_COLUMNS {
-                return Err(CsvError::TooManyColumns { columns, limit: MAX_COLUMNS });
-            }
-            for index in 0..count.unwrap_or_default() {
-                let mut rest = index;
-                let part = |choices: &Vec<Part>| {
-                    let part = choices[rest % choices.len()];
-                    rest /= choices.len();
-                    part
-                };
-                design.push(Drafted::Column(choices.iter().map(part).collect()));
-            }
-        }
-        Ok(design)
+        design(&self.list, terms, intercept)
     }
 
     pub fn name_of(&self, parts: &[Part]) -> String {
@@ -165,19 +117,85 @@ impl<'c> Variables<'c> {
 
     /// Keeps only what the columns are made of.
     pub fn keep_used(&mut self, columns: &mut [crate::Column]) {
-        let mut used = vec![false; self.list.len()];
-        columns.iter().flat_map(|column| &column.parts).for_each(|part| used[part.variable] = true);
-        let before = |variable: usize| used[..variable].iter().filter(|used| **used).count();
-        columns.iter_mut().flat_map(|column| &mut column.parts).for_each(|part| part.variable = before(part.variable));
-        let mut keep = used.iter();
-        self.list.retain(|_| keep.next().is_some_and(|used| *used));
+        let used = keep_used(&mut self.list, columns.iter_mut().flat_map(|column| &mut column.parts));
         let mut keep = used.iter();
         self.values.retain(|_| keep.next().is_some_and(|used| *used));
     }
 }
 
+/// Terms over atoms as terms over variables, where atoms may be the same variable: each once, the shorter ones first.
+pub(crate) fn over_variables(terms: &[Vec<usize>], variable_of: &[usize]) -> Vec<Vec<usize>> {
+    let mut known = HashSet::new();
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for term in terms {
+        let mut term: Vec<usize> = term.iter().map(|atom| variable_of[*atom]).collect();
+        term.sort_unstable();
+        term.dedup();
+        if known.insert(term.clone()) {
+            all.push(term);
+        }
+    }
+    all.sort_by_key(Vec::len);
+    all
+}
+
+/// Keeps only the variables that some part is of, and says which these are.
+pub(crate) fn keep_used<'p>(list: &mut Vec<Variable>, parts: impl Iterator<Item = &'p mut Part>) -> Vec<bool> {
+    let mut parts: Vec<&mut Part> = parts.collect();
+    let mut used = vec![false; list.len()];
+    parts.iter().for_each(|part| used[part.variable] = true);
+    let before = |variable: usize| used[..variable].iter().filter(|used| **used).count();
+    parts.iter_mut().for_each(|part| part.variable = before(part.variable));
+    let mut keep = used.iter();
+    list.retain(|_| keep.next().is_some_and(|used| *used));
+    used
+}
+
+/// The columns of the terms, those of a factor's levels one after the other; of an interaction the first factor's levels
+/// change fastest, as in R.
+pub(crate) fn design(list: &[Variable], terms: &[Vec<usize>], intercept: bool) -> Result<Vec<Drafted>, CsvError> {
+    let levels = |variable: usize| match list.get(variable) {
+        Some(Variable::Factor { levels, .. }) => Some(levels.len()),
+        _ => None,
+    };
+    let codings = codings(terms, intercept, &|variable| levels(variable).is_some());
+    let mut design = Vec::new();
+    for (term, full) in terms.iter().zip(codings) {
+        // What each variable of the term may be.
+        let choices: Vec<Vec<Part>> = term
+            .iter()
+            .zip(full)
+            .map(|(variable, full)| match levels(*variable) {
+                None => vec![Part { variable: *variable, level: None }],
+                Some(count) => {
+                    (usize::from(!full)..count).map(|level| Part { variable: *variable, level: Some(level) }).collect()
+                }
+            })
+            .collect();
+        if let Some((variable, _)) = term.iter().zip(&choices).find(|(_, choices)| choices.is_empty()) {
+            design.push(Drafted::Single(list[*variable].needs().swap_remove(0)));
+            continue;
+        }
+        let count = choices.iter().try_fold(1usize, |count, choices| count.checked_mul(choices.len()));
+        let columns = count.and_then(|count| count.checked_add(design.len())).unwrap_or(usize::MAX);
+        if term.len() > 1 && columns > MAX_COLUMNS {
+            return Err(CsvError::TooManyColumns { columns, limit: MAX_COLUMNS });
+        }
+        for index in 0..count.unwrap_or_default() {
+            let mut rest = index;
+            let part = |choices: &Vec<Part>| {
+                let part = choices[rest % choices.len()];
+                rest /= choices.len();
+                part
+            };
+            design.push(Drafted::Column(choices.iter().map(part).collect()));
+        }
+    }
+    Ok(design)
+}
+
 /// The values of an expression in all rows that are kept.
-pub(super) fn evaluate<'c>(
+pub(crate) fn evaluate<'c>(
     table: &Table,
     columns: &'c Columns,
     expression: &Expression,

@@ -138,8 +138,8 @@ impl Encoding {
             rows_total += 1;
             let gone: Vec<usize> = needed.iter().copied().filter(|position| records.is_missing(*position)).collect();
             gone.iter().for_each(|position| missing[*position] += 1);
-            let complete = row.read(&records)?;
-            if !gone.is_empty() || !complete {
+            // What else such a row has is not looked at, as where levels are found.
+            if !gone.is_empty() || !row.read(&records)? {
                 dropped_rows += 1;
                 continue;
             }

@@ -17,6 +17,15 @@ pub(crate) struct Terms {
     pub terms: Vec<Term>,
 }
 
+impl Terms {
+    /// Those atoms that are in a term.
+    pub fn used<'a>(&self, atoms: &'a [Atom]) -> impl Iterator<Item = (usize, &'a Atom)> + use<'a> {
+        let mut used = vec![false; atoms.len()];
+        self.terms.iter().flatten().for_each(|atom| used[*atom] = true);
+        atoms.iter().enumerate().filter(move |(index, _)| used[*index])
+    }
+}
+
 /// Why a formula has no list of terms.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ExpandError {

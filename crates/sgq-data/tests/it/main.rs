@@ -12,6 +12,7 @@ mod formula_refusals;
 mod glm;
 mod libsvm;
 mod model_matrix;
+mod plan;
 mod prediction;
 mod users;
 

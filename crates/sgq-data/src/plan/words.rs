@@ -1,0 +1,102 @@
+//! What everybody agrees to, and what a clinic discloses, for people.
+
+use sgq::Detail;
+
+use super::{StudyPlan, Summary, TargetSummary, VariableSummary, rules::counted};
+use crate::{
+    first_few,
+    glm::{Family, Weigh},
+    names::listed,
+};
+
+impl StudyPlan {
+    /// What everybody agrees to.
+    pub fn in_words(&self) -> String {
+        let Self { formula, family, weigh, l2, weight, rules, .. } = self;
+        let family = match family {
+            Family::Binomial => "binomial (a logistic regression)".to_owned(),
+            family => family.to_string(),
+        };
+        let alike = match weigh {
+            Weigh::Rows => "rows count alike, as in a regression on all rows in one place",
+            Weigh::Users => "clinics count alike, however many rows each has (not a glm of all rows)",
+        };
+        let penalty = match *l2 {
+            0.0 => "no penalty".to_owned(),
+            l2 => format!("a penalty of {l2} on scaled coefficients, the intercept left out"),
+        };
+        let weights = weight.iter().map(|column| format!(", rows weighted by {column}")).collect::<String>();
+        let asked = match rules.answers {
+            Detail::Gradient => "the gradient of its mean loss",
+            Detail::Loss => "the gradient of its mean loss, and the loss itself",
+            Detail::Hessian => "the gradient of its mean loss, the loss itself, and its Hessian",
+        };
+        let first = "how many rows it uses, how many lack a value in which column, mean and standard deviation of each number, how many \
+                     rows have each level of each factor, and the same of the target";
+        format!(
+            "{formula}, {family}\n{alike}{weights}; {penalty}\n\n\
+             Every clinic's file has the columns {}. Its rows stay where they are. A clinic answers with sums over its rows:\n\n  \
+             first     {first}\n  \
+             up to {:<4}{asked}, at a point that the question names: as many numbers as the model has\n            coefficients{}\n  \
+             up to {:<4}closing answers, for standard errors and deviance: the gradient and the information at the final point, and a\n            \
+             few sums\n\n\
+             A clinic answers nothing\n\n  \
+             with fewer than {} rows\n  \
+             where the model has more than {} coefficients for each of its rows\n  \
+             at a point with a coefficient beyond ±{}, on columns scaled to mean 0 and deviation 1\n  \
+             of a model whose columns are not those of the formula, or that changed after its first answer\n",
+            listed(&self.columns()),
+            rules.answers_each,
+            match rules.answers {
+                Detail::Hessian => ", and half a square of them for the Hessian",
+                _ => "",
+            },
+            rules.closing,
+            rules.min_rows,
+            rules.parameters_per_row,
+            rules.largest_coefficient,
+        )
+    }
+}
+
+impl Summary {
+    /// What it discloses, line by line.
+    pub fn in_words(&self) -> String {
+        let mut lines = vec![format!("{} used", counted(self.rows, "row", "rows"))];
+        if self.rows_missing > 0 {
+            let columns = self.missing_by_column.iter().map(|(column, count)| format!("{column:?}: {count}"));
+            let columns = first_few(&columns.collect::<Vec<_>>());
+            lines.push(format!(
+                "{} left out, where a value is missing ({columns})",
+                counted(self.rows_missing, "row", "rows")
+            ));
+        }
+        if self.weight != self.rows as f64 {
+            lines.push(format!("weights sum to {}", self.weight));
+        }
+        let level = |level: &String, rows: u64| format!("{level:?}: {rows}");
+        for variable in &self.variables {
+            lines.push(match variable {
+                VariableSummary::Number { moments, .. } => {
+                    format!("{}: mean {}, deviation {}", variable.name(), moments.mean, moments.deviation)
+                }
+                VariableSummary::Factor { levels, .. } => {
+                    let counts: Vec<String> = levels.iter().map(|count| level(&count.level, count.rows)).collect();
+                    format!("{}: rows at {}", variable.name(), first_few(&counts))
+                }
+            });
+        }
+        lines.push(match &self.target {
+            TargetSummary::Number { moments, .. } => {
+                format!("target: mean {}, deviation {}", moments.mean, moments.deviation)
+            }
+            TargetSummary::Levels { levels, .. } => {
+                let counts: Vec<String> = levels.iter().map(|count| level(&count.level, count.rows)).collect();
+                format!("target: rows at {}", first_few(&counts))
+            }
+            TargetSummary::Count { mean, .. } | TargetSummary::Positive { mean } => format!("target: mean {mean}"),
+        });
+        lines.extend(self.offset.iter().map(|it| format!("offset: mean {}, deviation {}", it.mean, it.deviation)));
+        lines.join("\n")
+    }
+}
