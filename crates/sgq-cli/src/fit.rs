@@ -30,6 +30,7 @@ pub use asking::in_parts;
 use on_ledger::Users;
 use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
+pub use report::references;
 use report::{Report, SettingsReport};
 pub use step::StepRule;
 
@@ -92,9 +93,18 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Serialize)]
 #[value(rename_all = "lower")]
 #[serde(rename_all = "lowercase")]
-enum Errors {
+pub enum Errors {
     Model,
     Clustered,
+}
+
+impl From<Errors> for StdErrors {
+    fn from(errors: Errors) -> Self {
+        match errors {
+            Errors::Model => Self::Model,
+            Errors::Clustered => Self::Clustered,
+        }
+    }
 }
 
 /// Tables with more bytes are announced before they are allocated.
@@ -128,11 +138,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     args.method.choose(0)?;
     args.claim().check(&out)?;
     let (data, chosen) = args.data.read(&args.file)?;
-    let std_errors = match args.errors {
-        Errors::Model => StdErrors::Model,
-        Errors::Clustered => StdErrors::Clustered,
-    };
-    let subject = Subject::new(&data, chosen.family, args.data.weigh)?.penalised(args.data.l2).std_errors(std_errors);
+    let subject =
+        Subject::new(&data, chosen.family, args.data.weigh)?.penalised(args.data.l2).std_errors(args.errors.into());
     let encoding = subject.study.encoding;
     let in_file = |error: SubjectError| {
         let option = if error.needs_penalty() { " (--l2 0.01)" } else { "" };

@@ -17,7 +17,9 @@ mod point;
 mod processes;
 mod progress;
 mod recover;
+mod result;
 mod status;
+mod study;
 mod tell;
 mod verify;
 mod whole;
@@ -37,7 +39,8 @@ pub use open::to_write;
 #[command(
     after_help = "Example:\n  sgq session new study.sgq --users clinics.csv --dim 6 --budget 300\n  sgq session ask study.sgq\n  \
                   sgq session tell study.sgq 0 answer.json\n  sgq session run study.sgq --command \"python3 clinic.py\"\n  \
-                  sgq session status study.sgq\n\ndocs/real-users.md goes through all of it."
+                  sgq session status study.sgq\n\ndocs/real-users.md goes through all of it, and \
+                  docs/taking-part.md through regressions by a plan, where nobody has to write code."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -63,6 +66,7 @@ enum Verb {
     Pending(pending::Args),
     History(history::Args),
     Point(point::Args),
+    Result(result::Args),
     Verify(verify::Args),
     Recover(recover::Args),
     Run(processes::Args),
@@ -84,6 +88,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         Verb::Pending(args) => pending::run(args),
         Verb::History(args) => history::run(args),
         Verb::Point(args) => point::run(args),
+        Verb::Result(args) => result::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Recover(args) => recover::run(args),
         Verb::Run(args) => processes::run(args),

@@ -72,6 +72,8 @@ pub enum LedgerError {
     UnknownUser { name: String, names: Vec<String> },
     #[error("{what}")]
     Users { what: String },
+    #[error("the first answers lead to no model: {what}")]
+    Disagree { what: String },
     #[error("the method {method:?} has parts of its own, which no ledger can name: use built-in parts")]
     OwnParts { method: String },
     #[error("the question with ticket {ticket} is not in the ledger")]

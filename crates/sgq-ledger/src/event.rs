@@ -46,13 +46,19 @@ pub enum Kind {
     Rebuilt,
     /// Nobody could be asked before an answer comes or somebody is back.
     Waited,
+    /// Everybody is asked the same: the first question of a study, or a closing one. `words` is what is asked, as JSON.
+    Round,
+    /// A question to everybody was answered. `words` is the answer, as JSON.
+    Reported,
+    /// A study has its model: everybody has answered the first question. `words` is what follows from the answers, as JSON.
+    Begun,
     /// Something that changes nothing, for whoever reads the record: a process that crashed, say.
     Noted,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Asked,
         Self::Held,
         Self::Answered,
@@ -68,6 +74,9 @@ impl Kind {
         Self::Extended,
         Self::Rebuilt,
         Self::Waited,
+        Self::Round,
+        Self::Reported,
+        Self::Begun,
         Self::Noted,
     ];
 
@@ -89,13 +98,19 @@ impl Kind {
             Self::Extended => "extended",
             Self::Rebuilt => "rebuilt",
             Self::Waited => "waited",
+            Self::Round => "round",
+            Self::Reported => "reported",
+            Self::Begun => "begun",
             Self::Noted => "noted",
         }
     }
 
     /// Whether the session changes by it.
     pub fn counts(self) -> bool {
-        !matches!(self, Self::Held | Self::Refused | Self::Flagged | Self::Withdrawn | Self::Noted)
+        !matches!(
+            self,
+            Self::Held | Self::Refused | Self::Flagged | Self::Withdrawn | Self::Round | Self::Reported | Self::Noted
+        )
     }
 }
 

@@ -7,6 +7,9 @@
 //! exchange/from/clinic-7/refused/   answers that were not, each with its reason beside it: 17.reason.txt
 //! ```
 //!
+//! What everybody is asked in a study by a plan is called `first.json`, `closing.json`, `closing-2.json`. Whoever answers that with an
+//! error has it back in `failed/`, and the question stays out: the study waits for everybody.
+//!
 //! Files are written whole: under a hidden name first. A file that is no JSON yet may be half copied, and waits until it has not
 //! changed for [a while](Folder::settle).
 
@@ -30,6 +33,7 @@ use crate::{
     Ledger, LedgerError, Message, Nonsense, Rejected, Saying, Told, User, Watcher,
     event::now,
     notice::{Doing, Notice},
+    rounds::{file_stem, of_ticket, ticket_of_stem},
     wire::{kept, longest_answer},
 };
 
@@ -88,6 +92,8 @@ impl FolderError {
 enum Fate {
     Taken,
     Refused(String),
+    /// It is an error, and its question stays out.
+    Failed,
     /// It may be half copied.
     Waits(String),
 }
@@ -189,7 +195,7 @@ impl Folder {
         let mut arrived = Vec::new();
         for user in 0..self.names.len() {
             for path in answers_in(&self.from(user))? {
-                let ticket = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+                let ticket = path.file_stem().and_then(|stem| ticket_of_stem(stem.to_str()?, user));
                 arrived.push(Arrived { path, user, ticket });
             }
         }
@@ -205,7 +211,7 @@ impl Folder {
         done: &mut Exchanged,
     ) -> Result<Fate, LedgerError> {
         let name = ledger.users()[file.user].name.clone();
-        let text = read_plain(&file.path, longest_answer(ledger.session()));
+        let text = read_plain(&file.path, longest_answer(ledger));
         let read = text.clone().map_err(|why| Nonsense { why, ..Nonsense::default() });
         let read = read.and_then(|text| Message::from_json(&text)).and_then(|message| {
             let Message { ticket, user, .. } = &message;
@@ -213,7 +219,7 @@ impl Folder {
             match (ticket.or(file.ticket), file.ticket) {
                 (None, _) => wrong("neither its name nor its \"ticket\" says which question it answers".to_owned()),
                 (Some(ticket), Some(named)) if ticket != named => {
-                    wrong(format!("its name has the ticket {named}, and it says {ticket}"))
+                    wrong(format!("its name is that of the question with ticket {named}, and it says {ticket}"))
                 }
                 _ if user.as_ref().is_some_and(|user| *user != name) => {
                     wrong(format!("it is in the name of {:?}", user.as_deref().unwrap_or_default()))
@@ -238,8 +244,13 @@ impl Folder {
                 return refuse(ledger, nonsense.ticket.or(file.ticket), Rejected::Unreadable(nonsense.why), false);
             }
         };
-        match saying {
-            Saying::Answer(reply) => match ledger.tell_from(ticket, &reply, Some(file.user), false) {
+        let told = match &saying {
+            Saying::Answer(reply) => Some(ledger.tell_from(ticket, reply, Some(file.user), false)),
+            Saying::Report(report) => Some(ledger.tell_report(ticket, report, Some(file.user))),
+            Saying::Error(_) => None,
+        };
+        match (told, saying) {
+            (Some(told), _) => match told {
                 Ok(told) => {
                     done.taken += u64::from(told != Told::Known);
                     notices.push(Notice::new(Doing::Taken, Some(ticket), Some(&name), told.words()));
@@ -249,7 +260,8 @@ impl Folder {
                 Err(LedgerError::Rejected(why)) => refuse(ledger, Some(ticket), why, true),
                 Err(error) => Err(error),
             },
-            Saying::Error(reason) => {
+            (None, Saying::Answer(_) | Saying::Report(_)) => Ok(Fate::Taken),
+            (None, Saying::Error(reason)) => {
                 let is_out = |it: &crate::Question| it.ticket == ticket && it.user == file.user;
                 if !ledger.pending().iter().any(is_out) {
                     let why =
@@ -257,6 +269,12 @@ impl Folder {
                     return refuse(ledger, Some(ticket), why, false);
                 }
                 let reason = format!("it said: {}", kept(&reason));
+                if of_ticket(ticket).is_some() {
+                    ledger.note(Some(file.user), &format!("the {} question: {reason}", file_stem(ticket)))?;
+                    done.failed += 1;
+                    notices.push(Notice::new(Doing::Failed, Some(ticket), Some(&name), reason));
+                    return Ok(Fate::Failed);
+                }
                 ledger.fail(ticket, Failure::new().because(&reason))?;
                 done.failed += 1;
                 notices.push(Notice::new(Doing::Failed, Some(ticket), Some(&name), reason));
@@ -276,6 +294,7 @@ impl Folder {
     ) -> Result<(), FolderError> {
         match fate {
             Fate::Taken => drop(set_aside(&file.path, "taken")?),
+            Fate::Failed => drop(set_aside(&file.path, "failed")?),
             Fate::Refused(why) => {
                 let place = set_aside(&file.path, "refused")?;
                 write_whole(&place.with_extension("reason.txt"), &format!("{why}\n"))?;
@@ -302,7 +321,9 @@ impl Folder {
     ) -> Result<(), FolderError> {
         let Some(lease) = self.lease else { return Ok(()) };
         let oldest = now().saturating_sub(i64::try_from(lease.as_millis()).unwrap_or(i64::MAX));
-        for question in ledger.pending().into_iter().filter(|question| question.asked_at <= oldest) {
+        // What everybody is asked is waited for.
+        let ends = |question: &crate::Question| question.report.is_none() && question.asked_at <= oldest;
+        for question in ledger.pending().into_iter().filter(ends) {
             let why = format!("its lease of {} s has ended", lease.as_secs_f64());
             ledger.fail(question.ticket, Failure::new().because(&why))?;
             done.failed += 1;
@@ -315,7 +336,7 @@ impl Folder {
     fn put_questions(&self, ledger: &Ledger, watcher: &mut dyn Watcher) -> Result<(), FolderError> {
         let mut out: BTreeMap<usize, BTreeSet<PathBuf>> = BTreeMap::new();
         for question in ledger.pending() {
-            let path = self.to(question.user).join(format!("{}.json", question.ticket));
+            let path = self.to(question.user).join(format!("{}.json", file_stem(question.ticket)));
             let is_new = !path.exists();
             let mut text = question.to_json().map_err(LedgerError::from)?;
             text.push('\n');
@@ -327,8 +348,8 @@ impl Folder {
         }
         for user in 0..self.names.len() {
             for path in answers_in(&self.to(user))? {
-                let is_ours =
-                    path.file_stem().and_then(|stem| stem.to_str()).is_some_and(|it| it.parse::<u64>().is_ok());
+                let stem = path.file_stem().and_then(|stem| stem.to_str());
+                let is_ours = stem.is_some_and(|stem| ticket_of_stem(stem, user).is_some());
                 if is_ours && !out.get(&user).is_some_and(|paths| paths.contains(&path)) {
                     std::fs::remove_file(&path).map_err(|error| FolderError::at("remove", &path, error))?;
                 }

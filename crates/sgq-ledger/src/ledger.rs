@@ -2,17 +2,20 @@
 
 mod asking;
 mod members;
+mod rounds;
 mod telling;
 mod writing;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rusqlite::Connection;
 use sgq::{Method, Session, Settings, StopReason};
 
+pub(crate) use self::rounds::{add_reported, questions, shared};
 pub use self::{asking::Question, telling::Told};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
@@ -21,8 +24,10 @@ use crate::{
     read,
     record::{self, Facts, Header},
     restore::{PROGRAM, Restored, Spent, Tickets, restore, stop_words},
+    rounds::Rounds,
     schema,
     seal::Details,
+    study::Shared,
 };
 
 /// At the end of a program, a snapshot is written after so many events.
@@ -42,6 +47,9 @@ pub struct Ledger {
     session: Session<'static>,
     tickets: Tickets,
     before: Spent,
+    rounds: Rounds,
+    /// What goes with every question of a study.
+    shared: Option<Arc<Shared>>,
     by_name: BTreeMap<String, usize>,
     accounts: Vec<Account>,
     /// The length of each user's longest answer, times its weight where it has stated one.
@@ -70,11 +78,15 @@ impl Ledger {
     /// Makes a new file for a session. A file that is there is never touched.
     pub fn create(path: impl AsRef<Path>, plan: &Plan) -> Result<Self, LedgerError> {
         let path = path.as_ref();
+        let mut plan = plan.clone();
+        if let Some(terms) = &plan.study {
+            terms.limit(&mut plan.protection)?;
+        }
         plan.protection.check()?;
         let settings = plan.checked_settings()?;
         // Whatever is wrong with it is to be found before there is a file.
         plan.session()?;
-        let facts = Facts::of(plan, &settings)?;
+        let facts = Facts::of(&plan, &settings)?;
         schema::check_new(path)?;
         // There is no ledger yet for errors to speak of.
         let made = Lock::take(path).and_then(|lock| {
@@ -105,6 +117,7 @@ impl Ledger {
         let restored = restore(&connection, &header)?;
         schema::limit_log(&connection, header.settings.start.len())?;
         let (accounts, longest) = read::accounts(&connection, header.users.len())?;
+        let rounds = Rounds::read(&connection, &header.seal)?;
         let asked_at = read::asked_at(&connection)?;
         let asked_in_vain = read::waits(&connection)?;
         let held = read::held(&connection)?;
@@ -115,6 +128,8 @@ impl Ledger {
         let Restored { session, tickets, before, seq, seal, replayed, made_anew } = restored;
         let mut ledger = Self {
             path: path.into(),
+            rounds,
+            shared: shared(&header),
             by_name: header.users.iter().enumerate().map(|(index, user)| (user.name.clone(), index)).collect(),
             connection,
             header,
@@ -169,8 +184,9 @@ impl Ledger {
 
     /// What it was made with.
     pub fn plan(&self) -> Plan {
-        let Header { method, settings, users, protection, .. } = &self.header;
-        Plan::new(method.clone(), settings.clone(), users.clone()).protected(protection.clone())
+        let Header { method, settings, users, protection, terms, .. } = &self.header;
+        let study = terms.as_deref().cloned();
+        Plan { study, ..Plan::new(method.clone(), settings.clone(), users.clone()).protected(protection.clone()) }
     }
 
     /// Everybody, in order.
@@ -242,7 +258,7 @@ impl Ledger {
     /// Whether the question with a ticket has an answer that was taken.
     pub fn is_answered(&self, ticket: u64) -> Result<bool, LedgerError> {
         let Ok(ticket) = i64::try_from(ticket) else { return Ok(false) };
-        let sql = "SELECT COUNT(*) > 0 FROM events WHERE ticket = ? AND kind IN ('answered', 'late')";
+        let sql = "SELECT COUNT(*) > 0 FROM events WHERE ticket = ? AND kind IN ('answered', 'late', 'reported')";
         Ok(self.connection.query_row(sql, [ticket], |row| row.get(0))?)
     }
 

@@ -47,8 +47,10 @@ mod record;
 mod recover;
 mod reply;
 mod restore;
+mod rounds;
 pub mod schema;
 mod seal;
+mod study;
 mod verify;
 mod wire;
 
@@ -65,5 +67,7 @@ pub use protection::{Policy, Protection};
 pub use read::{Reader, Status, UserStatus};
 pub use recover::{Recovered, recover};
 pub use reply::Reply;
+pub use rounds::{Report, Reported, Wants};
+pub use study::{Results, Shared, Terms};
 pub use verify::{Finding, Verdict};
 pub use wire::{Message, Nonsense, Saying};

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use sgq::{Session, StopReason};
 
-use crate::{Account, Event, Kind, LedgerError, record::Header};
+use crate::{Account, Event, Kind, LedgerError, record::Header, rounds::of_ticket};
 
 /// Whoever failed so often in a row is taken for one that does not answer; once may be by chance.
 const FAILURES: u64 = 2;
@@ -72,7 +72,9 @@ pub(crate) fn missing(
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let event = Event::from_row(row)?;
-        let Some(user) = event.user else { continue };
+        let Some(user) = event.user.filter(|_| event.ticket.is_none_or(|ticket| of_ticket(ticket).is_none())) else {
+            continue;
+        };
         let of = heard.entry(user).or_default();
         match event.kind {
             Kind::Asked => last_asked = event.ticket,

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sgq::{Method, Session, Settings, setting::Value};
+use sgq_data::glm::Precision;
 
-use crate::{LedgerError, Protection};
+use crate::{LedgerError, Protection, study::Terms};
 
 /// A user by name, and what is known of it before it is asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,12 +79,26 @@ pub struct Plan {
     pub users: Vec<User>,
     /// What users are protected from, and what the run is.
     pub protection: Protection,
+    /// Of a regression by a plan that all users have; the start, the weights and what users say follow from it.
+    pub study: Option<Terms>,
 }
 
 impl Plan {
     /// A session without any protection beyond what every ledger has.
     pub fn new(method: Method, settings: Settings, users: Vec<User>) -> Self {
-        Self { method, settings, users, protection: Protection::default() }
+        Self { method, settings, users, protection: Protection::default(), study: None }
+    }
+
+    /// A regression over users by a plan that all of them have. Where it starts, what users count and what they say follow from the
+    /// plan and from their answers to its first question, whatever the settings say of it.
+    pub fn of_study(method: Method, mut settings: Settings, users: Vec<User>, terms: Terms) -> Self {
+        // The start is not known yet.
+        settings.start = vec![0.0];
+        settings.answers = terms.plan.rules.answers;
+        if terms.precision_of(&method).is_some() && settings.tolerance.is_none() {
+            settings.tolerance = Some(Precision::FIRST_TOLERANCE);
+        }
+        Self { study: Some(terms), ..Self::new(method, settings, users) }
     }
 
     /// The same with protection.
@@ -129,6 +144,13 @@ impl Plan {
             }
             Ok((known > 0).then(|| self.users.iter().filter_map(value).collect::<Vec<f64>>()))
         };
+        let stated = |user: &&User| user.weight.is_some() || user.smoothness.is_some();
+        if let Some(user) = self.users.iter().find(stated).filter(|_| self.study.is_some()) {
+            return refused(format!(
+                "{:?} has a weight or a smoothness: in a study by a plan both follow from the data, leave them out",
+                user.name
+            ));
+        }
         let mut settings = self.settings.clone();
         settings.weights = column("weight", |user| user.weight)?;
         settings.smoothness = column("smoothness", |user| user.smoothness)?;

@@ -111,6 +111,8 @@ pub enum Ended {
     Stopped(StopReason),
     /// Somebody interrupted it. The next run puts again what is out.
     Interrupted,
+    /// These users will not answer what everybody is asked, and said why; the next run asks them again.
+    Unanswered(Vec<(String, String)>),
     /// Only these users have questions, and they are away: their answers can be told by hand, or they come back.
     Waiting(Vec<String>),
 }

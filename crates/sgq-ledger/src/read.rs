@@ -8,14 +8,19 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 use sgq::{Query, Session, Why};
+use sgq_data::glm::StdErrors;
 
 use crate::{
-    Account, Event, Kind, LedgerError, Protection, Question, Reply, User,
+    Account, Event, Kind, LedgerError, Protection, Question, Reply, Reported, Results, Terms, User, Wants,
+    ledger::{add_reported, questions, shared},
     lock::{Mark, mark_beside},
     missing::{Missing, missing},
     record::{self, Header, hex},
-    restore::{Restored, restore, stop_words},
-    schema, verify,
+    restore::{Restored, Spent, restore, stop_words},
+    rounds::Rounds,
+    schema,
+    study::Sources,
+    verify,
 };
 
 /// A ledger that is only read: what was on the disk when it was opened.
@@ -24,6 +29,7 @@ pub struct Reader {
     path: PathBuf,
     connection: Connection,
     header: Header,
+    rounds: Rounds,
     /// What was written and is not there.
     lost: Option<LedgerError>,
 }
@@ -52,6 +58,9 @@ pub struct Status {
     pub remaining: Option<[f64; 3]>,
     /// The gap that is proven to remain at most.
     pub certified: Option<f64>,
+    /// Of a study by a plan: where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub study: Option<StudyStatus>,
     /// Why it stopped, in words.
     pub stopped: Option<String>,
     /// Whether it stopped because what remains is as small as was asked for.
@@ -70,6 +79,28 @@ pub struct Status {
     pub missing: Vec<Missing>,
     /// User by user.
     pub users: Vec<UserStatus>,
+}
+
+/// Where a study by a plan stands.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct StudyStatus {
+    /// The plan's own number.
+    pub plan: String,
+    /// What is predicted, and from what.
+    pub formula: String,
+    /// The family.
+    pub family: String,
+    /// Whether everybody has answered the first question, so that there is a model.
+    pub begun: bool,
+    /// What everybody is asked now, if answers to that are waited for.
+    pub asks_everybody: Option<Wants>,
+    /// Whose answers to that are waited for.
+    pub waits_for: Vec<String>,
+    /// Whether the table is from everybody's answers to a closing question where the run stands.
+    pub closed: bool,
+    /// What answers to questions to everybody cost and held, beside the queries.
+    pub reported: Reported,
 }
 
 /// Where one user stands.
@@ -121,7 +152,8 @@ impl Reader {
             Err(error @ (LedgerError::LostLog { .. } | LedgerError::LostEvents { .. })) => Some(error),
             Err(error) => return Err(error),
         };
-        Ok(Self { path: path.into(), connection, header, lost })
+        let rounds = Rounds::read(&connection, &header.seal)?;
+        Ok(Self { path: path.into(), connection, header, rounds, lost })
     }
 
     /// The users, in order.
@@ -165,6 +197,7 @@ impl Reader {
 
     fn status_of(&self, restored: Restored) -> Result<Status, LedgerError> {
         let Restored { session, before, seq, made_anew, .. } = restored;
+        let study = self.study_status(&session, before)?;
         let (accounts, _) = accounts(&self.connection, self.users().len())?;
         let missing = missing(&self.connection, &self.header, &session, &accounts)?;
         let users = self.user_statuses(&session, accounts)?;
@@ -184,7 +217,8 @@ impl Reader {
             cost_budget: session.cost_budget().map(|budget| budget + before.cost),
             numbers: before.numbers + session.meter().numbers(),
             numbers_budget: session.numbers_budget().map(|budget| budget + before.numbers),
-            pending: session.pending().len(),
+            pending: session.pending().len() + study.as_ref().map_or(0, |study| study.waits_for.len()),
+            study,
             remaining: session.remaining().map(part),
             certified: session.certified(),
             stopped: stop_words(&session, before, self.users(), &is_spent),
@@ -197,6 +231,49 @@ impl Reader {
             made_anew,
             lost: self.lost.as_ref().map(ToString::to_string),
         })
+    }
+
+    fn study_status(&self, session: &Session<'static>, before: Spent) -> Result<Option<StudyStatus>, LedgerError> {
+        let Some(terms) = &self.header.terms else { return Ok(None) };
+        let open = self.rounds.open_to(self.members(session));
+        let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| self.users()[*user].name.clone()).collect();
+        Ok(Some(StudyStatus {
+            plan: terms.plan.id(),
+            formula: terms.plan.formula.to_string(),
+            family: terms.plan.family.to_string(),
+            begun: self.header.begun.is_some(),
+            asks_everybody: open.as_ref().map(|(round, _)| round.wants),
+            waits_for,
+            closed: self.sources(session, before).is_closed(),
+            reported: self.rounds.reported,
+        }))
+    }
+
+    fn members(&self, session: &Session<'_>) -> impl Iterator<Item = usize> {
+        (0..self.users().len()).filter(|user| !session.has_left(*user))
+    }
+
+    fn sources<'a>(&'a self, session: &'a Session<'static>, before: Spent) -> Sources<'a> {
+        Sources { connection: &self.connection, header: &self.header, rounds: &self.rounds, session, before }
+    }
+
+    /// The terms of a study by a plan; none where the ledger is not of one.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.header.terms.as_deref()
+    }
+
+    /// What came of a study so far: see [`Ledger::results`](crate::Ledger::results).
+    pub fn results(&self, std_errors: StdErrors) -> Result<Option<Results>, LedgerError> {
+        self.naming(self.results_of(std_errors))
+    }
+
+    fn results_of(&self, std_errors: StdErrors) -> Result<Option<Results>, LedgerError> {
+        let Restored { session, before, .. } = restore(&self.connection, &self.header)?;
+        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+        let is_spent: Vec<bool> =
+            accounts.iter().map(|account| self.protection().is_spent(account).is_some()).collect();
+        let stopped = stop_words(&session, before, self.users(), &is_spent);
+        self.sources(&session, before).results(std_errors, stopped)
     }
 
     fn user_statuses(&self, session: &Session<'_>, accounts: Vec<Account>) -> Result<Vec<UserStatus>, LedgerError> {
@@ -262,13 +339,18 @@ impl Reader {
     pub fn pending(&self) -> Result<Vec<Question>, LedgerError> {
         let Restored { session, tickets, .. } = self.restored()?;
         let asked_at = self.asked_at()?;
+        let shared = shared(&self.header);
+        let open = self.rounds.open_to(self.members(&session));
+        let mut all = open.map_or_else(Vec::new, |(round, waits)| questions(round, waits, self.users(), &shared));
         let question = |query: Query| {
             let Query { ticket, user, point, wants, why, explored, .. } = query;
             let ticket = tickets.of_record(ticket);
             let asked_at = asked_at.get(&ticket).copied().unwrap_or(0);
-            Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
+            let (name, shared) = (self.users()[user].name.clone(), shared.clone());
+            Question { ticket, user, name, point, wants, report: None, shared, why, explored, asked_at }
         };
-        Ok(session.pending().map(question).collect())
+        all.extend(session.pending().map(question));
+        Ok(all)
     }
 
     /// When each question that is out was asked.
@@ -332,6 +414,7 @@ pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Acc
         accounts[user].add(numbers.unwrap_or(0) as u64, privacy);
         longest[user] = length.max(longest[user]);
     }
+    add_reported(connection, &mut accounts)?;
     Ok((accounts, longest))
 }
 

@@ -1,5 +1,7 @@
 //! The rows of the record, written and read.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 use sgq::{Detail, Method, Settings, Why};
@@ -9,6 +11,7 @@ use crate::{
     event::{from_bytes, to_bytes},
     plan::{NamedMethod, settings_from},
     seal::{Details, Hash, checksum, seal, seal_of_facts},
+    study::{Begun, Terms},
 };
 
 /// What stands before the first event.
@@ -18,6 +21,10 @@ pub(crate) struct Header {
     pub settings: Settings,
     pub users: Vec<User>,
     pub protection: Protection,
+    /// Of a study by a plan.
+    pub terms: Option<Arc<Terms>>,
+    /// Of a study whose first question everybody has answered: the settings and the weights are those that follow from it.
+    pub begun: Option<Arc<Begun>>,
     pub seal: Vec<u8>,
 }
 
@@ -28,6 +35,9 @@ pub(crate) struct Facts {
     pub method: String,
     pub settings: String,
     pub protection: String,
+    /// The terms of a study by a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<String>,
     pub users: Vec<User>,
     /// The BLAKE3 hash of all this: what the first event is sealed with.
     pub seal: String,
@@ -35,6 +45,10 @@ pub(crate) struct Facts {
 
 /// The names of the first four.
 pub(crate) const FACTS: [&str; 4] = ["created", "method", "settings", "protection"];
+/// That of the fifth, which not every ledger has.
+pub(crate) const STUDY: &str = "study";
+/// What a study began with, once more beside its event: without it no answer is of use.
+const BEGUN: &str = "begun";
 
 impl Facts {
     pub fn of(plan: &Plan, settings: &Settings) -> Result<Self, LedgerError> {
@@ -43,6 +57,7 @@ impl Facts {
             method: serde_json::to_string(&NamedMethod::of(&plan.method)?)?,
             settings: serde_json::to_string(settings)?,
             protection: serde_json::to_string(&plan.protection)?,
+            study: plan.study.as_ref().map(serde_json::to_string).transpose()?,
             users: plan.users.clone(),
             seal: String::new(),
         };
@@ -55,7 +70,8 @@ impl Facts {
     }
 
     fn own_seal(&self) -> Vec<u8> {
-        seal_of_facts([&self.created, &self.method, &self.settings, &self.protection], &self.users)
+        let Self { created, method, settings, protection, study, users, .. } = self;
+        seal_of_facts([created, method, settings, protection], users, study.as_deref())
     }
 
     pub fn are_intact(&self) -> bool {
@@ -64,8 +80,9 @@ impl Facts {
 
     /// Writes them twice.
     pub fn write(&self, connection: &Connection) -> Result<(), LedgerError> {
-        let Self { created, method, settings, protection, users, seal } = self;
+        let Self { created, method, settings, protection, study, users, seal } = self;
         let facts = FACTS.into_iter().zip([created, method, settings, protection]).chain([("seal", seal)]);
+        let facts = facts.chain(study.iter().map(|study| (STUDY, study)));
         for (name, fact) in facts {
             connection.execute("INSERT INTO ledger (name, value) VALUES (?, ?)", (name, fact))?;
         }
@@ -80,10 +97,12 @@ impl Facts {
     }
 
     fn read(connection: &Connection) -> Result<Self, LedgerError> {
-        let fact = |name: &str| -> Result<String, LedgerError> {
+        let known = |name: &str| -> Result<Option<String>, LedgerError> {
             let mut query = connection.prepare_cached("SELECT value FROM ledger WHERE name = ?")?;
-            let value = query.query_row([name], |row| row.get(0)).optional()?;
-            value.ok_or_else(|| LedgerError::damaged(format!("it does not say its {name}")))
+            Ok(query.query_row([name], |row| row.get(0)).optional()?)
+        };
+        let fact = |name: &str| -> Result<String, LedgerError> {
+            known(name)?.ok_or_else(|| LedgerError::damaged(format!("it does not say its {name}")))
         };
         let [created, method, settings, protection] =
             [fact(FACTS[0])?, fact(FACTS[1])?, fact(FACTS[2])?, fact(FACTS[3])?];
@@ -92,7 +111,7 @@ impl Facts {
             Ok(User { name: row.get(0)?, cost: row.get(1)?, weight: row.get(2)?, smoothness: row.get(3)? })
         };
         let users = query.query_map([], user)?.collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { created, method, settings, protection, users, seal: fact("seal")? })
+        Ok(Self { created, method, settings, protection, study: known(STUDY)?, users, seal: fact("seal")? })
     }
 }
 
@@ -103,7 +122,28 @@ impl Header {
     }
 
     pub fn read(connection: &Connection) -> Result<Self, LedgerError> {
-        Self::of(Facts::read(connection)?)
+        let header = Self::of(Facts::read(connection)?)?;
+        let sql = "SELECT * FROM events WHERE kind = 'begun' ORDER BY seq DESC LIMIT 1";
+        let mut query = connection.prepare(sql)?;
+        let mut rows = query.query([])?;
+        let Some(row) = rows.next()? else { return Ok(header) };
+        let event = Event::from_row(row)?;
+        check_seal(connection, &header.seal, &event)?;
+        header.with_begun(serde_json::from_str(event.words.as_deref().unwrap_or_default())?)
+    }
+
+    /// The settings that follow from the first answers.
+    pub fn with_begun(mut self, begun: Begun) -> Result<Self, LedgerError> {
+        let Some(terms) = &self.terms else {
+            return Err(LedgerError::damaged("it has a model, and no terms of a study"));
+        };
+        if begun.users.len() != begun.agreed.totals.len() || begun.users.iter().any(|user| *user >= self.users.len()) {
+            return Err(LedgerError::damaged("the model of the study is not that of its users"));
+        }
+        self.settings.start = begun.agreed.start.clone();
+        self.settings.weights = begun.weights(terms.plan.weigh, self.users.len());
+        self.begun = Some(Arc::new(begun));
+        Ok(self)
     }
 
     pub fn of(facts: Facts) -> Result<Self, LedgerError> {
@@ -115,6 +155,8 @@ impl Header {
             method: serde_json::from_str::<NamedMethod>(&facts.method)?.method()?,
             settings: settings_from(&facts.settings)?,
             protection: serde_json::from_str(&facts.protection)?,
+            terms: facts.study.as_deref().map(serde_json::from_str).transpose()?.map(Arc::new),
+            begun: None,
             users: facts.users,
             seal,
         })
@@ -205,6 +247,32 @@ pub(crate) fn append(
     event.seal = seal(after.1, &event, checksum.as_ref());
     write(connection, &event, details, checksum.as_ref())?;
     Ok((event.seq, event.seal))
+}
+
+/// Writes once more, beside its event, what a study began with.
+pub(crate) fn copy_begun(connection: &Connection, words: &str) -> Result<(), LedgerError> {
+    let copy = format!("{} {words}", blake3::hash(words.as_bytes()).to_hex());
+    connection.execute("INSERT OR REPLACE INTO copies (name, value) VALUES (?, ?)", (BEGUN, copy))?;
+    Ok(())
+}
+
+/// What a study began with, from a row of the copies that is what was written.
+pub(crate) fn begun_in_copy<'a>(name: &str, copy: &'a str) -> Option<&'a str> {
+    let (hash, words) = copy.split_once(' ').filter(|_| name == BEGUN)?;
+    (blake3::hash(words.as_bytes()).to_hex().as_str() == hash).then_some(words)
+}
+
+/// Whether an event that has no row elsewhere, and is looked at by itself, is what was written.
+pub(crate) fn check_seal(connection: &Connection, seal_of_header: &[u8], event: &Event) -> Result<(), LedgerError> {
+    let sql = "SELECT seal FROM events WHERE seq = ?";
+    let before: Option<Vec<u8>> = match event.seq {
+        1 => Some(seal_of_header.to_vec()),
+        seq => connection.prepare_cached(sql)?.query_row([seq - 1], |row| row.get(0)).optional()?,
+    };
+    match before {
+        Some(before) if seal(&before, event, None) == event.seal => Ok(()),
+        _ => Err(LedgerError::damaged(format!("event {} is not what was written", event.seq))),
+    }
 }
 
 /// The Euclidean norm.

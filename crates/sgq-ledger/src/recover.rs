@@ -16,7 +16,7 @@ use self::{found::Found, pages::Pages};
 use crate::{
     Event, Kind, LedgerError, event,
     lock::Lock,
-    record::{Facts, Header, append, hex},
+    record::{Facts, Header, append, copy_begun, hex},
     restore::restore,
     schema::{self, PAGE_SIZES},
     seal::Details,
@@ -55,7 +55,11 @@ pub fn recover(damaged: &Path, new: &Path) -> Result<Recovered, LedgerError> {
     };
     let found = search(damaged).map_err(at)?;
     let facts = found.facts().ok_or_else(|| LedgerError::LostFacts { path: damaged.into() })?;
-    let header = Header::of(facts.clone())?;
+    let mut header = Header::of(facts.clone())?;
+    let begun = found.begun(&header.seal);
+    if let Some(begun) = &begun {
+        header = header.with_begun(serde_json::from_str(begun)?)?;
+    }
     let mark = lock.as_ref().and_then(Lock::mark).filter(|mark| mark.ledger == hex(&header.seal));
     let created = format!("{}, from what was intact of one of {}", event::time(event::now()), facts.created);
     let renewed = Facts { created, ..facts }.sealed();
@@ -63,9 +67,10 @@ pub fn recover(damaged: &Path, new: &Path) -> Result<Recovered, LedgerError> {
     let _lock = Lock::take(new).map_err(|error| error.of_new(new))?;
     let made = schema::create(new, header.settings.start.len(), |connection| {
         renewed.write(connection)?;
-        saved = write(connection, &found, &header, &renewed, mark.map(|mark| mark.events))?;
+        begun.iter().try_for_each(|begun| copy_begun(connection, begun))?;
+        saved = write(connection, &found, &header, &renewed, begun.as_deref(), mark.map(|mark| mark.events))?;
         // It is a ledger that opens, or none.
-        restore(connection, &Header::of(renewed.clone())?).map(drop)
+        restore(connection, &Header::read(connection)?).map(drop)
     });
     made.map_err(|error| error.of_new(new))?;
     Ok(saved)
@@ -93,6 +98,7 @@ fn write(
     found: &Found,
     header: &Header,
     renewed: &Facts,
+    begun: Option<&str>,
     written: Option<i64>,
 ) -> Result<Recovered, LedgerError> {
     let mut saved = Recovered { is_loss_known: written.is_some(), ..Recovered::default() };
@@ -161,6 +167,9 @@ fn write(
     for ticket in open {
         let user = found.asked(ticket).map(|asked| asked.user);
         put(Event { ticket: Some(ticket), user, ..Event::now(Kind::Withdrawn) }, Details::Nothing)?;
+    }
+    if let Some(begun) = begun.filter(|_| intact.values().all(|event| event.kind != Kind::Begun)) {
+        put(Event { words: Some(begun.to_owned()), ..Event::now(Kind::Begun) }, Details::Nothing)?;
     }
     // Each event that is lost may have been a question.
     let unknown = if written.is_some() { 0 } else { UNKNOWN_LOSS };

@@ -36,7 +36,7 @@ pub struct Reply {
 
 /// What an answer may say. What a question held may come back with it.
 const KEYS: [&str; 8] = ["gradient", "loss", "hessian", "variance", "weight", "cost", "privacy", "error"];
-const ECHOED: [&str; 4] = ["ticket", "user", "point", "wants"];
+const ECHOED: [&str; 6] = ["ticket", "user", "point", "wants", "plan", "model"];
 
 /// No number may be larger: the square of it would be past what numbers can hold.
 pub(crate) const LARGEST: f64 = 1e150;

@@ -11,6 +11,7 @@ use crate::{
     account::money,
     plan::with_names,
     record::{self, Body, Header, Recorded},
+    rounds::of_ticket,
 };
 
 /// The program and its version: snapshots of another one are not used.
@@ -120,11 +121,14 @@ pub(crate) fn replay_all(connection: &Connection, header: &Header) -> Result<Res
 }
 
 fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result<Restored, Parting> {
-    let sql = "SELECT seq FROM events WHERE kind = 'rebuilt' ORDER BY seq DESC LIMIT 1";
-    let anew = connection.query_row(sql, [], |row| row.get(0)).optional().map_err(LedgerError::from)?.unwrap_or(0);
-    let Base { mut session, tickets, before } = match anew {
-        0 => Base::new(Session::new(header.method.clone(), header.settings.clone()).map_err(LedgerError::from)?),
-        _ => Base::from_answers(connection, header, anew)?,
+    let sql = "SELECT seq, kind FROM events WHERE kind IN ('rebuilt', 'begun') ORDER BY seq DESC LIMIT 1";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+    let last = connection.query_row(sql, [], row).optional().map_err(LedgerError::from)?;
+    let anew = last.as_ref().map_or(0, |(seq, _)| *seq);
+    let Base { mut session, tickets, before } = match last {
+        None => Base::new(Session::new(header.method.clone(), header.settings.clone()).map_err(LedgerError::from)?),
+        Some((seq, kind)) if kind == Kind::Begun.word() => Base::at_begin(connection, header, seq)?,
+        Some((seq, _)) => Base::from_answers(connection, header, seq)?,
     };
     let (mut seq, mut seal) = (anew, seal_at(connection, header, anew)?);
     if by_snapshot && let Some((at, restored)) = from_snapshot(connection, header, anew)? {
@@ -215,6 +219,7 @@ fn apply(
                 told.map_err(|error| otherwise(error.to_string()))?;
             }
         },
+        (Kind::Failed, _) if of_ticket(ticket()?).is_some() => {}
         (Kind::Failed, _) => {
             if let Some(inner) = tickets.of_session(ticket()?) {
                 session.fail_with(inner, failure(event)).map_err(|error| otherwise(error.to_string()))?;
@@ -260,11 +265,29 @@ impl Base {
         Self { session, tickets: Tickets::default(), before: Spent::default() }
     }
 
+    /// A study that has got its model in an event: nobody has been asked at a point yet, but users may have gone.
+    fn at_begin(connection: &Connection, header: &Header, until: i64) -> Result<Self, LedgerError> {
+        let (mut settings, mut gone) = (header.settings.clone(), Gone::default());
+        record::events_after(connection, 0, &header.seal, |Recorded { event, .. }| {
+            if event.seq > until {
+                return Ok(());
+            }
+            if event.kind == Kind::Extended {
+                extension(&event)?.change(&mut settings);
+            }
+            gone.happen(&event);
+            Ok(())
+        })?;
+        let mut session = Session::new(header.method.clone(), settings)?;
+        gone.apply(&mut session)?;
+        Ok(Self::new(session))
+    }
+
     /// Made of all answers up to an event, with what is left of the budgets.
     fn from_answers(connection: &Connection, header: &Header, until: i64) -> Result<Self, LedgerError> {
         let (mut settings, mut before) = (header.settings.clone(), Spent::default());
         let mut answers = Vec::new();
-        let (mut away, mut left) = (BTreeSet::new(), BTreeSet::new());
+        let mut gone = Gone::default();
         let mut points: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         let mut next = 0;
         record::events_after(connection, 0, &header.seal, |Recorded { event, body }| {
@@ -274,6 +297,7 @@ impl Base {
             if matches!(event.kind, Kind::Answered | Kind::Late | Kind::Failed) {
                 before.add(&event);
             }
+            gone.happen(&event);
             match (event.kind, body, event.ticket, event.user) {
                 (Kind::Asked, Body::Question { point, .. }, Some(ticket), _) => {
                     next = ticket + 1;
@@ -283,10 +307,6 @@ impl Base {
                     let point = points.remove(&ticket).unwrap_or_default();
                     answers.push(PaidAnswer::new(user, &point, reply.answer()));
                 }
-                (Kind::Away, _, _, Some(user)) => drop(away.insert(user)),
-                (Kind::Back, _, _, Some(user)) => drop(away.remove(&user)),
-                (Kind::Left, _, _, Some(user)) => drop(left.insert(user)),
-                (Kind::Joined, _, _, Some(user)) => drop(left.remove(&user)),
                 (Kind::Extended, ..) => extension(&event)?.change(&mut settings),
                 // Where events were lost, tickets go on past any that may have been among them.
                 (Kind::Rebuilt, _, Some(ticket), _) => next = next.max(ticket),
@@ -297,14 +317,39 @@ impl Base {
         let settings = less(settings, before);
         let anew = Session::with_answers(header.method.clone(), settings, Sight::Blind, &answers);
         let mut session = anew.map_err(|error| LedgerError::damaged(error.to_string()))?;
-        for user in left {
-            session.leave(user)?;
-        }
-        for user in away {
-            session.away(user)?;
-        }
+        gone.apply(&mut session)?;
         let ahead = next.saturating_sub(session.next_ticket().0);
         Ok(Self { session, tickets: Tickets { first: next, ahead }, before })
+    }
+}
+
+/// Users who are not there.
+#[derive(Default)]
+struct Gone {
+    away: BTreeSet<usize>,
+    left: BTreeSet<usize>,
+}
+
+impl Gone {
+    fn happen(&mut self, event: &Event) {
+        let Some(user) = event.user else { return };
+        match event.kind {
+            Kind::Away => drop(self.away.insert(user)),
+            Kind::Back => drop(self.away.remove(&user)),
+            Kind::Left => drop(self.left.insert(user)),
+            Kind::Joined => drop(self.left.remove(&user)),
+            _ => {}
+        }
+    }
+
+    fn apply(self, session: &mut Session<'_>) -> Result<(), LedgerError> {
+        for user in self.left {
+            session.leave(user)?;
+        }
+        for user in self.away {
+            session.away(user)?;
+        }
+        Ok(())
     }
 }
 

@@ -69,13 +69,14 @@ pub(crate) fn checksum(seq: i64, ticket: u64, user: usize, details: Details<'_>)
 
 /// The seal of what stands before the first event. What a later version knows of users is to come after all this, and only where it
 /// is known, so that the seals of earlier ones stay what they are.
-pub(crate) fn seal_of_facts(texts: [&str; 4], users: &[User]) -> Vec<u8> {
+pub(crate) fn seal_of_facts(texts: [&str; 4], users: &[User], study: Option<&str>) -> Vec<u8> {
     let mut hash = Sealer(blake3::Hasher::new());
     texts.iter().for_each(|text| hash.bytes(text.as_bytes()));
     for User { name, cost, weight, smoothness } in users {
         hash.bytes(name.as_bytes());
         [cost, weight, smoothness].iter().for_each(|number| hash.optional(number.map(f64::to_le_bytes)));
     }
+    study.iter().for_each(|study| hash.bytes(study.as_bytes()));
     hash.0.finalize().as_bytes().to_vec()
 }
 

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use sgq::{Detail, Session};
+use sgq::Detail;
+use sgq_data::Encoding;
 
-use crate::{Question, Reply};
+use crate::{Ledger, Question, Reply, Report};
 
 /// What is shown of a text that made no sense.
 const SHOWN: usize = 60;
@@ -13,16 +14,31 @@ const SHOWN: usize = 60;
 struct Line<'a> {
     ticket: u64,
     user: &'a str,
+    #[serde(skip_serializing_if = "<[f64]>::is_empty")]
     point: &'a [f64],
     wants: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a Encoding>,
 }
 
 impl Question {
     /// The question as its user gets it, in one line:
     /// `{"ticket":17,"user":"clinic-7","point":[0.5,-1.0],"wants":["gradient"]}`. Numbers read back to the last bit.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
-        let wants = Detail::ALL.into_iter().filter(|detail| *detail <= self.wants).map(|it| it.to_string()).collect();
-        serde_json::to_string(&Line { ticket: self.ticket, user: &self.name, point: &self.point, wants })
+        let of_point =
+            || Detail::ALL.into_iter().filter(|detail| *detail <= self.wants).map(|it| it.to_string()).collect();
+        let wants = self.report.map_or_else(of_point, |report| vec![report.to_string()]);
+        let shared = self.shared.as_deref();
+        serde_json::to_string(&Line {
+            ticket: self.ticket,
+            user: &self.name,
+            point: &self.point,
+            wants,
+            plan: shared.map(|shared| &*shared.plan),
+            model: shared.and_then(|shared| shared.model.as_ref()),
+        })
     }
 }
 
@@ -50,6 +66,8 @@ pub struct Message {
 pub enum Saying {
     /// An answer.
     Answer(Reply),
+    /// An answer to a question to everybody.
+    Report(Report),
     /// There is none, and this is why.
     Error(String),
 }
@@ -108,7 +126,13 @@ impl Message {
                 Err("it has a gradient and an error: send one of them".to_owned())
             }
             Some(error) => Ok(Saying::Error(error)),
-            None => Reply::from_value(&value).map(Saying::Answer),
+            None => match Report::in_message(&value) {
+                Some(_) if value.get("gradient").is_some_and(|it| !it.is_null()) => {
+                    Err("it has a gradient and an answer to a question to everybody: send one of them".to_owned())
+                }
+                Some(report) => report.map(Saying::Report),
+                None => Reply::from_value(&value).map(Saying::Answer),
+            },
         };
         match saying {
             Ok(saying) => Ok(Self { ticket: nonsense.ticket, user: nonsense.user, saying }),
@@ -150,13 +174,20 @@ pub(crate) fn kept(words: &str) -> String {
 
 /// How many bytes an answer to a session may take, with room to spare: all numbers that it asks for, at 40 bytes each, with a
 /// variance for each coordinate, and a Hessian as a full matrix.
-pub(crate) fn longest_answer(session: &Session<'_>) -> usize {
+pub(crate) fn longest_answer(ledger: &Ledger) -> usize {
     const ROOM: usize = 64 << 10;
+    /// Levels and their counts, before anybody knows how many there are.
+    const FIRST_OF_STUDY: usize = 16 << 20;
     const MOST: usize = 1 << 30;
     const NUMBER: usize = 40;
+    let (session, has_plan) = (ledger.session(), ledger.terms().is_some());
     let dim = session.point().len();
-    let hessian = if session.answers() == Detail::Hessian { dim.saturating_mul(dim) } else { 0 };
-    hessian.saturating_add(dim.saturating_mul(2)).saturating_mul(NUMBER).saturating_add(ROOM).min(MOST)
+    let hessian = if session.answers() == Detail::Hessian || has_plan { dim.saturating_mul(dim) } else { 0 };
+    hessian
+        .saturating_add(dim.saturating_mul(2))
+        .saturating_mul(NUMBER)
+        .saturating_add(if has_plan { FIRST_OF_STUDY } else { ROOM })
+        .min(MOST)
 }
 
 #[cfg(test)]
@@ -173,6 +204,8 @@ mod tests {
             name: "clinic \"7\"".into(),
             point: vec![0.1 + 0.2, -0.0, 1e-300].into(),
             wants: Detail::Hessian,
+            report: None,
+            shared: None,
             why: Why::New,
             explored: None,
             asked_at: 0,

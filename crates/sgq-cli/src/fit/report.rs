@@ -7,7 +7,7 @@ use serde_json::Value;
 use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
-    Card, Counts, Dataset,
+    Card, Counts, Dataset, Encoding,
     glm::{ChosenFamily, Model, Precision, Statistics, Weigh},
 };
 
@@ -243,7 +243,7 @@ impl<'a> Report<'a> {
                 }
             }
         }
-        for levels in self.references() {
+        for levels in references(&model.encoding) {
             line("reference level", &levels);
         }
         line("answers billed", &self.answers_in_words());
@@ -372,16 +372,6 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The level of each factor that has no coefficient of its own.
-    fn references(&self) -> Vec<String> {
-        let each = |(column, levels): (&str, &[String])| {
-            let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
-            let more = if levels.len() > shown.len() { ", …" } else { "" };
-            format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
-        };
-        self.model.encoding.reference_levels().into_iter().map(each).collect()
-    }
-
     fn answers_in_words(&self) -> String {
         let closing = match self.closing_answers {
             0 => String::new(),
@@ -483,4 +473,14 @@ impl<'a> Report<'a> {
         }
         notes
     }
+}
+
+/// The level of each factor that has no coefficient of its own.
+pub fn references(encoding: &Encoding) -> Vec<String> {
+    let each = |(column, levels): (&str, &[String])| {
+        let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
+        let more = if levels.len() > shown.len() { ", …" } else { "" };
+        format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
+    };
+    encoding.reference_levels().into_iter().map(each).collect()
 }

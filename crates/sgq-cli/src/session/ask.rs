@@ -60,6 +60,16 @@ pub fn print_json(questions: &[Question]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// What a question asks for, in a word.
+pub fn wants(question: &Question) -> String {
+    question.report.map_or_else(|| question.wants.to_string(), |report| report.to_string())
+}
+
+/// Why it is put.
+fn why(question: &Question) -> String {
+    question.report.map_or_else(|| question.why.to_string(), |report| report.in_words().to_owned())
+}
+
 /// Each question in a line for a person. A long point is cut.
 pub fn table(questions: &[Question]) -> String {
     const SHOWN: usize = 6;
@@ -74,8 +84,8 @@ pub fn table(questions: &[Question]) -> String {
         text += &format!(
             "\n  {:>6}  {name:<widest$}  {:<8}  {:<40}  {}",
             question.ticket,
-            question.wants.to_string(),
-            question.why.to_string(),
+            wants(question),
+            why(question),
             point.join(" ")
         );
     }

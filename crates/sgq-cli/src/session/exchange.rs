@@ -13,7 +13,9 @@ use sgq_ledger::{
     folder::{Exchanged, Folder},
 };
 
-use super::{duration, interrupts::Interrupts, log::Log, open, processes::this_command, progress::Console, status};
+use super::{
+    duration, interrupts::Interrupts, log::Log, open, processes::this_command, progress::Console, result, status, study,
+};
 use crate::{
     Outcome,
     terminal::{self, counted},
@@ -36,6 +38,8 @@ pub struct Args {
     /// The folder; it is made if it is not there
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    #[command(flatten)]
+    study: study::Options,
     /// Go on until the session stops
     #[arg(long)]
     watch: bool,
@@ -69,7 +73,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         log.start()?;
     }
     let interrupts = Interrupts::watch()?;
-    let mut ledger = open::to_write(&args.file)?;
+    let mut ledger = args.study.open(&args.file)?;
     let mut folder = Folder::new(&args.folder, ledger.users());
     (folder.settle, folder.lease) = (args.settle, args.lease);
     let mut console = Console::new(&args.file, args.log, args.quiet || !args.watch, interrupts);
@@ -105,6 +109,9 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupts: &Interrupts) 
         status::print_json(&args.file)?;
     } else if !args.quiet {
         let status = open::to_read(&args.file)?.status()?;
+        if is_over {
+            result::print(&args.file)?;
+        }
         let Exchanged { taken, refused, failed, waiting, out, .. } = done;
         let folder = terminal::one_line(&args.folder.display().to_string());
         let mut words = format!(

@@ -1,14 +1,19 @@
 //! `sgq session new`: a session, before anybody is asked.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 use sgq::{Detail, Method, Settings, StepSize};
 use sgq_bench::experiment::MAX_BUDGET;
-use sgq_ledger::{Ledger, LedgerError, Plan, Policy, Protection, money};
+use sgq_data::{glm::Precision, plan::StudyPlan};
+use sgq_ledger::{Ledger, LedgerError, Plan, Policy, Protection, Terms, money};
 use thiserror::Error;
 
-use super::{clinics, open::SessionError, status, whole};
+use super::{clinics, open::SessionError, status, study, whole};
 use crate::{
     Outcome,
     fit::{NewSetting, StepRule, Tolerance, choose_method, parse},
@@ -22,7 +27,8 @@ use crate::{
     after_help = "Example:\n  sgq session new study.sgq --users clinics.csv --dim 6 --budget 300\n\nclinics.csv has a column user and, \
                   as it may be, cost (of a question), weight (what a user counts in the objective) and smoothness (its L_i):\n\n  \
                   user,cost,weight\n  clinic-1,1,120\n  clinic-2,2.5,80\n\nEverything is fixed from here on, but for what sgq session \
-                  extend, away, back, leave and join change. The same seed asks the same users."
+                  extend, away, back, leave and join change. The same seed asks the same users.\n\nWith --plan, which sgq plan new makes, it is a \
+                  regression: everybody is asked for counts and means first, and dimension, start and weights follow from that."
 )]
 pub struct Args {
     /// The ledger to make; a file that is there is never touched
@@ -31,8 +37,11 @@ pub struct Args {
     /// A CSV file with a column user, and as it may be cost, weight and smoothness
     #[arg(long, value_name = "CLINICS.csv")]
     users: PathBuf,
+    /// What everybody has agreed to (sgq plan new): a regression, whose users answer with sgq answer
+    #[arg(long, value_name = "MODEL.plan", conflicts_with_all = ["dim", "start", "answers", "certified_gap", "pl_constant"])]
+    plan: Option<PathBuf>,
     /// How many parameters there are; the start is 0 for each of them
-    #[arg(long, value_name = "N", required_unless_present = "start", value_parser = parse_dim)]
+    #[arg(long, value_name = "N", required_unless_present_any = ["start", "plan"], value_parser = parse_dim)]
     dim: Option<usize>,
     /// Where to start: numbers with commas between, or a JSON file with a list of them
     #[arg(long, value_name = "POINT", allow_hyphen_values = true)]
@@ -56,9 +65,16 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole::count)]
     numbers_budget: Option<u64>,
     /// Stop once so small a part of the gap at the start is believed to remain, by the method's own estimate; or off
-    /// [default: 0.0001, where the method can tell and there is no --certified-gap]
+    /// [default: 0.0001, where the method can tell and there is no --certified-gap or --plan]
     #[arg(long, value_name = "PART")]
     tol: Option<Tolerance>,
+    /// With --plan: stop once coefficients are believed to be at most so many standard errors off [default: 0.01, where the method can
+    /// tell]
+    #[arg(long, value_name = "ERRORS", value_parser = parse::parse_positive, requires = "plan", conflicts_with = "tol")]
+    precision: Option<f64>,
+    /// With --plan: do without the closing question, so that standard errors are approximate
+    #[arg(long, requires = "plan")]
+    no_close: bool,
     /// Stop once the gap is proven to be at most this, in the objective's own units; needs smoothness in the users' file, and
     /// --pl-constant
     #[arg(long, value_name = "GAP", value_parser = parse::parse_positive)]
@@ -164,7 +180,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let users = clinics::read(&args.users)?;
     let method = choose_method(args.method.as_deref(), users.len() as u64, &args.set)?;
     let settings = settings(args, &method, users.len())?;
-    let plan = Plan::new(method, settings, users).protected(args.protection.protection());
+    let plan = match &args.plan {
+        Some(path) => Plan::of_study(method, settings, users, terms(args, path)?),
+        None => Plan::new(method, settings, users),
+    };
+    let plan = plan.protected(args.protection.protection());
     let shown = args.file.display().to_string();
     if args.file.symlink_metadata().is_ok() {
         return Err(SessionError::IsThere { path: shown }.into());
@@ -181,6 +201,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         return status::print_json(&args.file);
     }
     if !args.quiet {
+        if let Some(terms) = &plan.study {
+            terminal::say(&study::beginning(&shown, terms, plan.users.len(), args.plan.as_deref()))?;
+            return Ok(Outcome::Done);
+        }
         let Plan { method, settings, users, .. } = &plan;
         let budgets = [
             settings.budget.map(|it| format!(", at most {}", queries(it))),
@@ -198,6 +222,16 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         ))?;
     }
     Ok(Outcome::Done)
+}
+
+fn terms(args: &Args, path: &Path) -> Result<Terms, Box<dyn Error>> {
+    let precision = args.precision.or(args.tol.is_none().then_some(Precision::DEFAULT));
+    Ok(Terms::new(StudyPlan::read(path)?).precision(precision).close(!args.no_close))
+}
+
+/// As many queries as are enough for most, where nobody says.
+pub fn default_budget(users: usize) -> u64 {
+    DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * users as u64).min(MAX_BUDGET)
 }
 
 fn queries(count: u64) -> String {
@@ -230,16 +264,14 @@ fn settings(args: &Args, method: &Method, users: usize) -> Result<Settings, Box<
     (settings.cost_budget, settings.numbers_budget) = (args.cost_budget, args.numbers_budget);
     settings.budget = match args.budget {
         Some(Limit::Most(most)) => Some(most),
-        None if args.cost_budget.is_none() && args.numbers_budget.is_none() => {
-            Some(DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * users as u64).min(MAX_BUDGET))
-        }
+        None if args.cost_budget.is_none() && args.numbers_budget.is_none() => Some(default_budget(users)),
         Some(Limit::None) | None => None,
     };
     (settings.certified_gap, settings.pl_constant) = (args.certified_gap, args.pl_constant);
     settings.tolerance = match args.tol {
         Some(Tolerance::Part(part)) => Some(part),
         Some(Tolerance::Off) => None,
-        None if args.certified_gap.is_some() => None,
+        None if args.certified_gap.is_some() || args.plan.is_some() => None,
         None => method.default_tolerance(),
     };
     match args.step_size {
@@ -249,7 +281,9 @@ fn settings(args: &Args, method: &Method, users: usize) -> Result<Settings, Box<
         StepRule::Theory => settings = settings.step_size(StepSize::Theory),
     }
     let ends = [settings.budget.is_some(), args.cost_budget.is_some(), args.numbers_budget.is_some()];
-    if !ends.contains(&true) && settings.tolerance.is_none() && settings.certified_gap.is_none() {
+    // A plan limits what each user is asked.
+    if args.plan.is_none() && !ends.contains(&true) && settings.tolerance.is_none() && settings.certified_gap.is_none()
+    {
         let why = match method.default_tolerance() {
             Some(_) => "the tolerance is off and there is no budget".to_owned(),
             None => format!("{} cannot tell what remains, and there is no budget", method.name()),

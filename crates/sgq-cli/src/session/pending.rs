@@ -33,8 +33,8 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             let (ticket, name) = (question.ticket, quoted(&question.name));
             text += &format!(
                 "\n{ticket},{name},{},{},{}",
-                question.wants,
-                question.why.word(),
+                ask::wants(question),
+                question.report.map_or(question.why.word(), |_| "everybody"),
                 sgq_ledger::time(question.asked_at)
             );
         }

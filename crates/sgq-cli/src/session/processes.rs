@@ -4,7 +4,7 @@ use std::{error::Error, path::PathBuf, time::Duration};
 
 use sgq_ledger::process::{self, Command, Ended, Options};
 
-use super::{duration, interrupts::Interrupts, log::Log, open, progress::Console, status, whole};
+use super::{duration, interrupts::Interrupts, log::Log, open, progress::Console, result, status, study, whole};
 use crate::{Outcome, terminal};
 
 /// Ask users that are processes, until the session stops. The same command goes on after whatever has ended it.
@@ -25,6 +25,8 @@ pub struct Args {
     /// The program that answers; {user} stands for the user's name, and gives each user a process of its own
     #[arg(long, value_name = "COMMAND", value_parser = parse_command)]
     command: Command,
+    #[command(flatten)]
+    study: study::Options,
     /// Start a process for each user, when it is first asked; its name is in the environment as SGQ_USER
     #[arg(long)]
     each: bool,
@@ -65,7 +67,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if let Some(log) = args.log {
         log.start()?;
     }
-    let mut ledger = open::to_write(&args.file)?;
+    let mut ledger = args.study.open(&args.file)?;
     let mut options = Options::new(args.command.clone());
     options.each = args.each || args.command.names_user();
     (options.timeout, options.retries, options.wait) = (args.timeout, args.retries, args.wait);
@@ -82,6 +84,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
         status::print_json(&args.file)?;
     } else if !args.quiet {
+        result::print(&args.file)?;
         status::print(&args.file)?;
     }
     let status = open::to_read(&args.file)?.status()?;
@@ -93,6 +96,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         Ended::Interrupted => {
             terminal::complain(&format!("interrupted, and everything is on the disk; go on with: {}", this_command()));
             Ok(Outcome::Interrupted)
+        }
+        Ended::Unanswered(refusals) => {
+            study::complain_of_refusals(&args.file, &refusals);
+            Ok(Outcome::Failed)
         }
         Ended::Waiting(names) => {
             let file = args.file.display();

@@ -133,6 +133,9 @@ impl Watcher for Console {
 /// What it cost, what remains, and whom it asks.
 fn message(ledger: &Ledger) -> String {
     let mut parts = Vec::new();
+    if let Some((wants, answered, all)) = ledger.round() {
+        return format!("{}: {answered} of {all} have answered", wants.in_words());
+    }
     let left = ledger.session().cost_left().map(|left| format!(" ({} left)", money_left(left))).unwrap_or_default();
     parts.push(format!("cost {}{left}", money(ledger.cost())));
     if let Some(remaining) = ledger.session().remaining() {

@@ -9,7 +9,7 @@ use std::{
 
 use sgq_bench::{output::quoted, readable::short};
 use sgq_data::first_few;
-use sgq_ledger::{Absence, Missing, Status, UserStatus, money};
+use sgq_ledger::{Absence, Missing, Reported, Status, UserStatus, money};
 
 use super::{duration, open};
 use crate::{
@@ -70,6 +70,10 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = write!(text, "\n  {name:<22}{value}");
     };
+    if let Some(study) = &status.study {
+        line("study", &format!("{}, {}", terminal::one_line(&study.formula), study.family));
+        line("plan", &study.plan);
+    }
     line("method", &status.method);
     let out = match status.pending {
         0 => "no question is out".to_owned(),
@@ -79,6 +83,15 @@ fn text(file: &Path, status: &Status, cost_left: Option<f64>) -> String {
     line("state", &status.stopped.clone().unwrap_or_else(|| format!("going on; {out}")));
     if status.stopped.is_some() && status.pending > 0 {
         line("", &out);
+    }
+    if let Some(study) = &status.study {
+        if let Some(wants) = study.asks_everybody {
+            let names: Vec<String> = study.waits_for.iter().map(|name| terminal::one_line(name)).collect();
+            line(&format!("{wants} question"), &format!("waits for {}", first_few(&names)));
+        }
+        let Reported { summaries, closings, cost, numbers, .. } = study.reported;
+        let (first, closing) = (counted(summaries, "first answer"), counted(closings, "closing answer"));
+        line("besides queries", &format!("{first}, {closing}, {numbers} numbers, cost {}", money(cost)));
     }
     let of = status.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     line("queries", &format!("{}{of}", status.queries));

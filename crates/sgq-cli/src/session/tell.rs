@@ -120,13 +120,8 @@ fn take(
 ) -> Result<String, LedgerError> {
     let said = message.user.as_deref().map(|name| ledger.user(name)).transpose()?;
     match &message.saying {
-        Saying::Answer(reply) => Ok(match ledger.tell_from(ticket, reply, sender.or(said), accept)? {
-            Told::Late => ": taken, though late".to_owned(),
-            Told::Known => ": told before, and nothing changes".to_owned(),
-            Told::Unused => ": billed and not used: its user has left".to_owned(),
-            Told::Flagged(why) => format!(": taken and flagged: {why}"),
-            _ => ": taken".to_owned(),
-        }),
+        Saying::Answer(reply) => Ok(in_words(ledger.tell_from(ticket, reply, sender.or(said), accept)?)),
+        Saying::Report(report) => Ok(in_words(ledger.tell_report(ticket, report, sender.or(said))?)),
         Saying::Error(reason) => {
             let is_out = ledger.pending().iter().any(|question| question.ticket == ticket);
             ledger.fail(ticket, Failure::new().because(reason))?;
@@ -135,6 +130,16 @@ fn take(
                 false => nothing_changes(ledger, ticket)?.to_owned(),
             })
         }
+    }
+}
+
+fn in_words(told: Told) -> String {
+    match told {
+        Told::Late => ": taken, though late".to_owned(),
+        Told::Known => ": told before, and nothing changes".to_owned(),
+        Told::Unused => ": billed and not used: its user has left".to_owned(),
+        Told::Flagged(why) => format!(": taken and flagged: {why}"),
+        _ => ": taken".to_owned(),
     }
 }
 

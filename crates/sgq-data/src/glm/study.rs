@@ -57,7 +57,7 @@ pub struct Study<'a> {
     pub l2: f64,
     /// Which standard errors are wanted.
     pub std_errors: StdErrors,
-    /// What each user's rows count together, `Σ w`.
+    /// What each user's rows count together, `Σ w`; 0 for one that is not part of it, or no more.
     pub totals: Vec<f64>,
     /// How many rows are used, those of positive weight.
     pub rows: u64,
@@ -101,7 +101,7 @@ impl Study<'_> {
         if session.belief::<Model>().is_none() {
             return none("the method learns no curvature; a closing question (--close) asks every user for it");
         }
-        if !self.is_model_known() && self.totals.len() == 1 {
+        if !self.is_model_known() && self.users().count() == 1 {
             return none(
                 "one user alone tells no spread between users; a closing question (--close) asks for that between rows",
             );
@@ -155,6 +155,11 @@ impl Study<'_> {
         self.totals.len() as u64 * (2 * self.encoding.dim() as u64 + 2)
     }
 
+    /// Who is part of it. Closings and influences are of these, in order.
+    pub fn users(&self) -> impl Iterator<Item = usize> {
+        self.totals.iter().enumerate().filter(|(_, total)| **total > 0.0).map(|(user, _)| user)
+    }
+
     /// What all rows count together, `W`.
     pub fn weight(&self) -> f64 {
         self.totals.iter().sum()
@@ -164,7 +169,7 @@ impl Study<'_> {
     fn believed(&self, session: &Session<'_>) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let model = session.belief::<Model>()?;
         let point = session.point();
-        let gradients: Option<_> = (0..self.totals.len()).map(|user| model.gradient_at(user, point)).collect();
+        let gradients: Option<_> = self.users().map(|user| model.gradient_at(user, point)).collect();
         model.curvature().zip(gradients)
     }
 
@@ -181,14 +186,14 @@ impl Study<'_> {
     fn user_factors(&self) -> Option<Vec<f64>> {
         match self.weigh {
             Weigh::Rows => None,
-            Weigh::Users => Some(self.totals.iter().map(|total| 1.0 / total).collect()),
+            Weigh::Users => Some(self.users().map(|user| 1.0 / self.totals[user]).collect()),
         }
     }
 
     fn fit<'s>(&self, names: &'s [String], point: &'s [f64], user_factors: Option<&'s [f64]>) -> Fit<'s> {
         let of_sum = match self.weigh {
             Weigh::Rows => self.l2 * self.weight(),
-            Weigh::Users => self.l2 * self.totals.len() as f64,
+            Weigh::Users => self.l2 * self.users().count() as f64,
         };
         let free_intercept = self.encoding.has_intercept();
         Fit {
@@ -223,7 +228,7 @@ impl Statistics {
                 json!({
                     "coefficients": coefficients, "std_error_kind": null, "deviance": null, "null_deviance": null,
                     "aic": null, "log_likelihood": null, "dispersion": null, "rows": study.rows,
-                    "rows_missing": study.rows_missing, "users": study.totals.len(), "notes": self.why_none,
+                    "rows_missing": study.rows_missing, "users": study.users().count(), "notes": self.why_none,
                 })
             }
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sgq::{Detail, Query, Why};
 
 use super::Ledger;
-use crate::{Event, Kind, LedgerError, seal::Details};
+use crate::{Event, Kind, LedgerError, Wants, seal::Details, study::Shared};
 
 /// A question that is out.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,10 @@ pub struct Question {
     pub point: Arc<[f64]>,
     /// What would be of use beside the gradient.
     pub wants: Detail,
+    /// What is wanted in place of a gradient, where everybody is asked the same.
+    pub report: Option<Wants>,
+    /// What goes with it in a study by a plan.
+    pub shared: Option<Arc<Shared>>,
     /// Why this user.
     pub why: Why,
     /// Whether it was picked at random in order to explore; none for methods without exploration.
@@ -32,19 +36,27 @@ pub struct Question {
 impl Ledger {
     /// The questions that are out, in the order in which they were asked.
     pub fn pending(&self) -> Vec<Question> {
-        self.session.pending().map(|query| self.question(query)).collect()
+        let mut questions = self.round_questions();
+        questions.extend(self.session.pending().map(|query| self.question(query)));
+        questions
     }
 
     fn question(&self, query: Query) -> Question {
         let Query { ticket, user, point, wants, why, explored, .. } = query;
         let ticket = self.tickets.of_record(ticket);
         let asked_at = self.asked_at.get(&ticket).copied().unwrap_or(0);
-        Question { ticket, user, name: self.users()[user].name.clone(), point, wants, why, explored, asked_at }
+        let (name, shared) = (self.users()[user].name.clone(), self.shared.clone());
+        Question { ticket, user, name, point, wants, report: None, shared, why, explored, asked_at }
     }
 
-    /// Whom to ask next, and where, as [`Session::ask`](sgq::Session::ask): it is on the disk before it is returned.
+    /// Whom to ask next, and where, as [`Session::ask`](sgq::Session::ask): it is on the disk before it is returned. Where everybody is
+    /// asked the same, it is the first question that has no answer yet.
     pub fn ask(&mut self) -> Result<Option<Question>, LedgerError> {
         self.check_fresh()?;
+        self.advance()?;
+        if self.rounds_are_open() {
+            return Ok(self.round_questions().into_iter().next());
+        }
         if self.session.must_wait() || self.asked_in_vain {
             return Ok(None);
         }
@@ -75,7 +87,12 @@ impl Ledger {
     /// As many further questions as may be out, at most so many, in one write.
     pub fn ask_many(&mut self, most: usize) -> Result<Vec<Question>, LedgerError> {
         self.group(|ledger| {
-            let mut questions: Vec<Question> = Vec::new();
+            ledger.advance()?;
+            let mut questions = ledger.round_questions();
+            questions.truncate(most);
+            if ledger.rounds_are_open() {
+                return Ok(questions);
+            }
             while questions.len() < most
                 && let Some(question) = ledger.ask()?
             {
@@ -90,7 +107,7 @@ impl Ledger {
 
     /// The questions that are out, and further ones until there are so many.
     pub fn questions(&mut self, count: usize) -> Result<Vec<Question>, LedgerError> {
-        let out = self.session.pending().len();
+        let out = self.pending().len();
         if out < count {
             self.ask_many(count - out)?;
         }

@@ -9,6 +9,9 @@ impl Ledger {
     /// Says that a question will not be answered, as [`Session::fail_with`](sgq::Session::fail_with).
     pub fn fail(&mut self, ticket: u64, failure: Failure<'_>) -> Result<(), LedgerError> {
         self.check_fresh()?;
+        if self.fail_report(ticket, failure)? {
+            return Ok(());
+        }
         let out = self.session.pending().find(|query| self.tickets.of_record(query.ticket) == ticket);
         let Some(query) = out else {
             // Somebody who left, a failure told twice, or a slip.
@@ -63,6 +66,14 @@ impl Ledger {
         {
             return Err(LedgerError::Spent { name: self.users()[user].name.clone(), why });
         }
+        if let Some(begun) = self.header.begun.as_ref().filter(|begun| kind == Kind::Joined && !begun.takes_part(user))
+        {
+            let users = begun.users.len();
+            let name = &self.users()[user].name;
+            let what =
+                format!("{name:?} cannot join: it has given no first answer, and the study began with {users} others");
+            return Err(LedgerError::Users { what });
+        }
         if kind == Kind::Left {
             happen(&mut self.copy()?).map_err(|error| match error {
                 LedgerError::Member(error) => LedgerError::Users { what: with_names(&error.to_string(), self.users()) },
@@ -70,7 +81,9 @@ impl Ledger {
             })?;
         }
         let words = reason.map(kept);
-        self.record(Event { user: Some(user), words, ..Event::now(kind) })?;
+        let event = Event { user: Some(user), words, ..Event::now(kind) };
+        self.record(event.clone())?;
+        self.rounds.happen(&event)?;
         happen(&mut self.session)?;
         self.asked_at.retain(|ticket, _| {
             let inner = self.tickets.of_session(*ticket);

@@ -6,10 +6,11 @@ use sgq::{Fate, PaidAnswer, TellError};
 
 use super::Ledger;
 use crate::{
-    Event, Kind, LedgerError, Policy, Protection, Rejected, Reply, plan::with_names, record, seal::Details, wire::kept,
+    Event, Kind, LedgerError, Policy, Protection, Rejected, Reply, Wants, plan::with_names, record, seal::Details,
+    wire::kept,
 };
 
-const CAME_AGAIN: &str = "the same answer came again";
+pub(super) const CAME_AGAIN: &str = "the same answer came again";
 
 /// What became of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,6 +157,12 @@ impl Ledger {
         let (user, point) = match out {
             Some(query) => (query.user, query.point),
             None => {
+                if let Some(question) = self.round_questions().into_iter().find(|question| question.ticket == ticket) {
+                    let wants = question.report.map_or("", Wants::word);
+                    return Err(
+                        Rejected::Answer(format!("the question asks for a {wants}, and this is a gradient")).into()
+                    );
+                }
                 let asked = record::question(&self.connection, ticket)?.ok_or(Rejected::UnknownTicket { ticket })?;
                 (asked.user, asked.point.into())
             }
@@ -309,6 +316,11 @@ impl Ledger {
     pub(super) fn behind(&mut self, error: &dyn std::error::Error) -> LedgerError {
         self.is_stale = true;
         LedgerError::damaged(format!("a recorded event could not happen ({error})")).of(&self.path)
+    }
+
+    /// Whether any question at a point has this ticket.
+    pub(super) fn is_known_ticket(&self, ticket: u64) -> Result<bool, LedgerError> {
+        Ok(record::question(&self.connection, ticket)?.is_some())
     }
 
     /// Whether a question that failed was paid for all the same.

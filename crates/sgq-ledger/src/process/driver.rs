@@ -79,7 +79,7 @@ pub(super) struct Driver<'a> {
 impl<'a> Driver<'a> {
     pub fn new(ledger: &'a mut Ledger, options: &'a Options, watcher: &'a mut dyn Watcher) -> Self {
         let works = ledger.held().next().is_some();
-        let longest = options.longest_line.unwrap_or_else(|| longest_answer(ledger.session()));
+        let longest = options.longest_line.unwrap_or_else(|| longest_answer(ledger));
         Self {
             ledger,
             options,
@@ -178,6 +178,10 @@ impl<'a> Driver<'a> {
     fn is_over(&self) -> Option<Ended> {
         if self.out.values().any(|out| !self.is_away(out.question.user) || matches!(out.stage, Stage::Sent { .. })) {
             return None;
+        }
+        let refusals = self.ledger.refusals();
+        if !refusals.is_empty() {
+            return Some(Ended::Unanswered(refusals));
         }
         if let Some(reason) = self.ledger.stop_reason() {
             return Some(Ended::Stopped(reason));

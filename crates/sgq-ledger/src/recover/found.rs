@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Event, Kind, Privacy, Reply, User,
     event::from_bytes,
-    record::{Asked, FACTS, Facts, detail},
+    record::{Asked, FACTS, Facts, STUDY, begun_in_copy, detail},
     seal::{Details, Hash, checksum, seal},
 };
 
@@ -23,6 +23,8 @@ const TABLES: [usize; 6] = [2, 5, 7, 9, 10, 13];
 #[derive(Default)]
 pub(super) struct Found {
     copy: Option<Facts>,
+    /// What a study began with, as JSON.
+    begun: Option<String>,
     texts: BTreeMap<String, String>,
     users: BTreeMap<i64, User>,
     questions: BTreeMap<u64, (i64, Asked, Hash)>,
@@ -55,6 +57,9 @@ impl Found {
                 }
             }
             [Value::Text(name), Value::Text(value)] => {
+                if let Some(begun) = begun_in_copy(name, value) {
+                    self.begun = Some(begun.to_owned());
+                }
                 self.texts.insert(name.clone(), value.clone());
             }
             [Value::Null, Value::Text(name), cost, weight, smoothness] => {
@@ -139,12 +144,19 @@ impl Found {
                 method: text(FACTS[1])?,
                 settings: text(FACTS[2])?,
                 protection: text(FACTS[3])?,
+                study: text(STUDY),
                 users: self.users.values().cloned().collect(),
                 seal: text("seal")?,
             };
             facts.are_intact().then_some(facts)
         };
         self.copy.clone().or_else(of_tables)
+    }
+
+    /// What a study began with, from one of the two places that have it.
+    pub fn begun(&self, first: &[u8]) -> Option<String> {
+        let in_event = || self.intact_events(first).into_values().find(|event| event.kind == Kind::Begun)?.words;
+        self.begun.clone().or_else(in_event)
     }
 
     /// The events that follow by their seal on the one before.

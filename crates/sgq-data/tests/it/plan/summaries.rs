@@ -18,7 +18,8 @@ const TEXT: &str = "age,sex,kind,died,w\n2,m,1,yes,1\n4,f,1.0,no,2\nNA,m,2,no,1\
 
 #[test]
 fn it_is_counts_means_and_levels_and_no_more() {
-    let weighted = StudyPlan { weight: Some("w".into()), ..plan("died ~ age * sex + factor(kind) + I(age)", "binomial") };
+    let weighted =
+        StudyPlan { weight: Some("w".into()), ..plan("died ~ age * sex + factor(kind) + I(age)", "binomial") };
     let found = summary(TEXT, &weighted);
     let level = |level: &str, rows, weight| TargetLevel { level: level.to_owned(), rows, weight };
     let expected = Summary {

@@ -111,9 +111,14 @@ impl Driver<'_> {
         };
         match message.saying {
             Saying::Error(reason) => self.has_error(place, ticket, speaks, &reason, &line),
+            Saying::Report(report) => {
+                let told = self.ledger.tell_report(ticket, &report, speaks);
+                self.tell(place, ticket, told, speaks)
+            }
             Saying::Answer(reply) if self.has_to_wait(ticket) => self.hold(place, ticket, &reply, speaks),
             Saying::Answer(reply) => {
-                self.tell(place, ticket, &reply, speaks)?;
+                let told = self.ledger.tell_from(ticket, &reply, speaks, false);
+                self.tell(place, ticket, told, speaks)?;
                 self.release()
             }
         }
@@ -183,8 +188,14 @@ impl Driver<'_> {
         self.out.get(&ticket).map(|out| &*out.question.name).or_else(spoken)
     }
 
-    fn tell(&mut self, place: usize, ticket: u64, reply: &Reply, speaks: Option<usize>) -> Result<(), LedgerError> {
-        match self.ledger.tell_from(ticket, reply, speaks, false) {
+    fn tell(
+        &mut self,
+        place: usize,
+        ticket: u64,
+        told: Result<Told, LedgerError>,
+        speaks: Option<usize>,
+    ) -> Result<(), LedgerError> {
+        match told {
             Ok(told) => {
                 let is_new = told != Told::Known;
                 self.was_told(ticket, speaks, told)?;

@@ -1,0 +1,269 @@
+//! `sgq session result`: what has come of a regression by a plan.
+
+use std::{
+    error::Error,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sgq_bench::{
+    output::{Claim, Folder, quoted},
+    readable::short,
+};
+use sgq_data::{
+    glm::{MODEL_FORMAT, Model, Weigh},
+    plan::StudyPlan,
+};
+use sgq_ledger::Results;
+use thiserror::Error;
+
+use super::open;
+use crate::{
+    Outcome,
+    fit::{Errors, references},
+    terminal::{self, one_line},
+};
+
+/// How many of those who matter too much are named.
+const MOST_FLAGGED: usize = 3;
+/// What it writes.
+const FILES: [&str; 2] = ["model.json", "influence.csv"];
+
+/// Print the coefficients of a study by a plan, with standard errors, and what they cost. Somebody may write meanwhile.
+///
+/// Where everybody has answered the closing question, standard errors are exact. Until then they are learned from users' answers, and
+/// approximate.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  sgq session result study.sgq\n  sgq session result study.sgq --out out/study\n  sgq predict \
+                  out/study/model.json new.csv"
+)]
+pub struct Args {
+    /// The ledger
+    #[arg(value_name = "STUDY.sgq")]
+    file: PathBuf,
+    /// Which standard errors to print: model, as glm does; or clustered by user
+    #[arg(long, value_name = "KIND", default_value = "model")]
+    errors: Errors,
+    /// Write model.json (for `sgq predict`) and influence.csv into this folder as well
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace other results, and files that sgq did not write
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Print what model.json holds instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Error)]
+enum ResultError {
+    #[error(
+        "{file} is of no plan, and has no coefficients with names: sgq session point {file} prints where it stands"
+    )]
+    NoPlan { file: String },
+    #[error("{file} has no coefficients yet: {waits}; sgq session status {file}")]
+    NotBegun { file: String, waits: String },
+}
+
+/// What `model.json` holds.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    model: &'a Model,
+    #[serde(flatten)]
+    result: Map<String, Value>,
+}
+
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let reader = open::to_look(&args.file)?;
+    let file = || one_line(&args.file.display().to_string());
+    if reader.terms().is_none() {
+        return Err(ResultError::NoPlan { file: file() }.into());
+    }
+    let Some(results) = reader.results(args.errors.into())? else {
+        let waits = match reader.status()?.study.map(|study| study.waits_for.len()) {
+            Some(1..) => "not everybody has answered the first question",
+            _ => "nobody has been asked",
+        };
+        return Err(ResultError::NotBegun { file: file(), waits: waits.to_owned() }.into());
+    };
+    let model = model(&results);
+    let json = serde_json::to_string_pretty(&Written { model: &model, result: without_model(&results)? })? + "\n";
+    let written = args.out.as_ref().map(|out| write(args, out, &results, &json)).transpose()?;
+    if args.json {
+        terminal::say(json.trim_end())?;
+    } else {
+        terminal::say(&text(&results))?;
+        if let Some(folder) = &written {
+            terminal::say_written(folder, "")?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints what has come of a study, for a person; nothing where there is no study, or no coefficient yet.
+pub fn print(file: &Path) -> Result<(), Box<dyn Error>> {
+    match open::to_read(file)?.results(Errors::Model.into())? {
+        Some(results) => Ok(terminal::say(&text(&results))?),
+        None => Ok(()),
+    }
+}
+
+fn write(args: &Args, out: &Path, results: &Results, json: &str) -> Result<Folder, Box<dyn Error>> {
+    let claim = Claim::new("result", &args.errors).about(&args.file).writes(FILES).force(args.force);
+    let mut folder = Folder::open(out, claim)?;
+    folder.write("model.json", json)?;
+    folder.write("influence.csv", influence_csv(results))?;
+    folder.commit()?;
+    Ok(folder)
+}
+
+fn model(results: &Results) -> Model {
+    let StudyPlan { formula, family, l2, .. } = &results.terms.plan;
+    let encoding = &results.agreed.encoding;
+    Model {
+        format: MODEL_FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        interrupted: results.stopped.is_none(),
+        diverged: false,
+        user: "user".to_owned(),
+        target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
+        formula: formula.to_string(),
+        family: *family,
+        l2: *l2,
+        standardised: results.point.clone(),
+        encoding: encoding.clone(),
+    }
+}
+
+/// The results but for what the model says already.
+fn without_model(results: &Results) -> serde_json::Result<Map<String, Value>> {
+    let mut fields = results.to_json()?;
+    ["formula", "family", "l2"].iter().for_each(|name| drop(fields.remove(*name)));
+    Ok(fields)
+}
+
+fn text(results: &Results) -> String {
+    let StudyPlan { formula, family, weigh, l2, .. } = &results.terms.plan;
+    let encoding = &results.agreed.encoding;
+    let mut text = format!("\n  {}: {family}\n", one_line(&formula.to_string()));
+    let intercept = if encoding.has_intercept() { ", not on the intercept" } else { "" };
+    let penalty = match l2 {
+        0.0 => "no penalty".to_owned(),
+        l2 => format!("penalty λ = {l2} on standardised coefficients{intercept}"),
+    };
+    let state = match (results.converged, &results.stopped) {
+        (Some(true), _) => "converged",
+        (Some(false), _) => "NOT CONVERGED",
+        (None, _) => "stopped",
+    };
+    let (answers, users) = (results.queries, results.users.len());
+    let _ = writeln!(text, "  {weigh}, {penalty}; {state} after {answers} answers of {users} users\n");
+    match &results.statistics.inference {
+        Some(inference) => {
+            let mut inference = inference.clone();
+            inference.coefficients.iter_mut().for_each(|line| line.name = one_line(&line.name));
+            inference.table().lines().for_each(|row| {
+                let _ = writeln!(text, "  {row}");
+            });
+        }
+        None => {
+            let names: Vec<String> = encoding.column_names().iter().map(|name| one_line(name)).collect();
+            let estimates = encoding.original_scale().coefficients(&results.point);
+            let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+            let _ = writeln!(text, "  {:<widest$}{:>14}", "", "estimate");
+            for (name, estimate) in names.iter().zip(estimates) {
+                let _ = writeln!(text, "  {name:<widest$}{:>14}", short(estimate));
+            }
+            let _ = writeln!(
+                text,
+                "\n  no standard errors: {}",
+                results.statistics.why_none.as_deref().unwrap_or_default()
+            );
+        }
+    }
+    text.push('\n');
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<19}{value}");
+    };
+    let missing: Vec<String> = results
+        .agreed
+        .missing_by_column
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(column, count)| format!("{} {count}", one_line(column)))
+        .collect();
+    let study = results.study();
+    line(
+        "rows",
+        &match study.rows_missing {
+            0 => format!("{} used, none missing", study.rows),
+            left_out => {
+                format!("{} used, {left_out} left out with missing values ({})", study.rows, missing.join(", "))
+            }
+        },
+    );
+    if let Some(inference) = &results.statistics.inference {
+        for row in inference.fit_statistics().lines().filter(|row| !row.starts_with("rows ")) {
+            match row.strip_prefix("Note: ") {
+                Some(note) => line("note", note),
+                None => {
+                    let (name, value) = row.split_at(row.len().min(19));
+                    line(name.trim_end(), value);
+                }
+            }
+        }
+    }
+    for levels in references(encoding) {
+        line("reference level", &levels);
+    }
+    let reported = results.reported;
+    line(
+        "answers billed",
+        &format!(
+            "{answers} at a point, {} to the first question (counts, means, deviations, levels), {} to the closing one",
+            reported.summaries, reported.closings
+        ),
+    );
+    line("numbers sent", &format!("{}, of these {} in first and closing answers", results.numbers, reported.numbers));
+    if let Some(off) = results.believed_off {
+        line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)));
+    }
+    for influence in results.statistics.influence.iter().filter(|it| it.flagged).take(MOST_FLAGGED) {
+        let user = results.users.get(influence.user).map_or_else(String::new, |name| one_line(name));
+        let largest = one_line(&influence.largest);
+        let words = match influence.largest_in_std_errors {
+            change if change.is_finite() => {
+                format!("without {user}, {largest} would change by {change:+.1} standard errors")
+            }
+            _ => format!("{user} alone determines {largest}"),
+        };
+        line("influence", &words);
+    }
+    if results.terms.plan.weigh == Weigh::Users {
+        line("note", "users count alike, however many rows each has: this is not a glm of all rows");
+    }
+    for note in &results.agreed.notes {
+        line("note", &one_line(note));
+    }
+    line("stopped", results.stopped.as_deref().unwrap_or("it goes on"));
+    text.trim_end().to_owned()
+}
+
+/// What leaving a user out would change, in standard errors.
+fn influence_csv(results: &Results) -> String {
+    let names = results.agreed.encoding.column_names();
+    let heading: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
+    let lines = results.statistics.influence.iter().map(|it| {
+        let changes = match &it.in_std_errors {
+            Some(changes) => changes.iter().map(|change| format!("{change:?}")).collect(),
+            None => vec![String::new(); names.len()],
+        };
+        let user = results.users.get(it.user).map_or_else(String::new, |name| quoted(name).to_string());
+        format!("{user},{},{},{}\n", quoted(&it.largest), it.flagged, changes.join(","))
+    });
+    format!("user,largest,flagged,{}\n", heading.join(",")) + &lines.collect::<String>()
+}

@@ -1,0 +1,329 @@
+//! A regression over users by a plan that all of them have: its terms, its model, and what has come of it.
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sgq::{Method, Session, StopReason};
+use sgq_data::{
+    Encoding,
+    glm::{Precision, Secants, Statistics, StdErrors, Study, Weigh},
+    plan::{Agreed, StudyPlan, Summary, agree},
+};
+
+use crate::{
+    Kind, LedgerError, Protection, Reported, User,
+    record::{self, Body, Header},
+    restore::Spent,
+    rounds::Rounds,
+};
+
+/// What a study is to be, beside what every ledger is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Terms {
+    /// What everybody has agreed to.
+    pub plan: StudyPlan,
+    /// How many standard errors a coefficient may be off, by the method's own estimate; none where it stops by another rule.
+    pub precision: Option<f64>,
+    /// Whether everybody is asked the closing question at the end, which makes standard errors exact.
+    pub close: bool,
+}
+
+impl Terms {
+    /// To the usual precision, with the closing question.
+    pub fn new(plan: StudyPlan) -> Self {
+        Self { plan, precision: Some(Precision::DEFAULT), close: true }
+    }
+
+    /// To another precision, in standard errors; none where it stops by another rule.
+    pub fn precision(self, precision: Option<f64>) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// With the closing question or without.
+    pub fn close(self, close: bool) -> Self {
+        Self { close, ..self }
+    }
+
+    /// Whether `method` can tell how far coefficients are from those of the finished fit.
+    pub(crate) fn precision_of(&self, method: &Method) -> Option<f64> {
+        self.precision.filter(|_| method.default_tolerance().is_some())
+    }
+
+    /// The plan limits what users are asked, whatever else does.
+    pub(crate) fn limit(&self, protection: &mut Protection) -> Result<(), LedgerError> {
+        if protection.epsilon.is_some() {
+            let what = "epsilon cannot be kept in a study by a plan: the answers to its first question have no noise";
+            return Err(LedgerError::Protection { what: what.to_owned() });
+        }
+        let most = self.plan.rules.answers_each;
+        protection.answers_each = Some(protection.answers_each.map_or(most, |each| each.min(most)));
+        Ok(())
+    }
+}
+
+/// What follows from the answers to the first question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    pub agreed: Agreed,
+    /// Who takes part: the users that `agreed` has totals of, in order.
+    pub users: Vec<usize>,
+    /// The rows of each that are used, and those that are left out.
+    pub rows: Vec<[u64; 2]>,
+}
+
+impl Begun {
+    pub fn from_summaries(
+        plan: &StudyPlan,
+        users: &[User],
+        summaries: &[(usize, &Summary)],
+    ) -> Result<Self, LedgerError> {
+        let named: Vec<(&str, &Summary)> =
+            summaries.iter().map(|(user, summary)| (&*users[*user].name, *summary)).collect();
+        let agreed = agree(plan, &named).map_err(|error| LedgerError::Disagree { what: error.to_string() })?;
+        let rows = summaries.iter().map(|(_, summary)| [summary.rows, summary.rows_missing]).collect();
+        Ok(Self { agreed, users: summaries.iter().map(|(user, _)| *user).collect(), rows })
+    }
+
+    pub fn takes_part(&self, user: usize) -> bool {
+        self.users.contains(&user)
+    }
+
+    /// What each of `users` users counts in the objective; none where all count the same. Those who do not take part have left, and
+    /// count nothing whatever their weight is.
+    pub fn weights(&self, weigh: Weigh, users: usize) -> Option<Vec<f64>> {
+        if weigh == Weigh::Users {
+            return None;
+        }
+        let mut weights = vec![1.0; users];
+        self.users.iter().zip(&self.agreed.totals).for_each(|(user, total)| weights[*user] = *total);
+        Some(weights)
+    }
+}
+
+/// What goes to users with every question of a study.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Shared {
+    /// The plan's own number.
+    pub plan: String,
+    /// What the columns are, with levels and scaling; none before everybody has answered the first question.
+    pub model: Option<Encoding>,
+}
+
+/// What a study has come to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Results {
+    /// What it was to be.
+    pub terms: Terms,
+    /// What everybody's first answers led to.
+    pub agreed: Agreed,
+    /// Who is part of it now, in order; [`Influence::user`](sgq_data::glm::Influence::user) counts these.
+    pub users: Vec<String>,
+    /// The coefficients of the encoded columns.
+    pub point: Vec<f64>,
+    /// The table, and what goes with it.
+    pub statistics: Statistics,
+    /// Whether it is from everybody's answers to a closing question at this very point.
+    pub is_closed: bool,
+    /// Whether coefficients are believed to be as close as they are to be; none where nobody can tell.
+    pub converged: Option<bool>,
+    /// How many standard errors they are believed to be off at most.
+    pub believed_off: Option<f64>,
+    /// Why no further question is put, in words.
+    pub stopped: Option<String>,
+    /// Answers at a point that were paid for.
+    pub queries: u64,
+    /// Answers to questions to everybody.
+    pub reported: Reported,
+    /// The numbers that all answers held.
+    pub numbers: u64,
+    totals: Vec<f64>,
+    rows: [u64; 2],
+    std_errors: StdErrors,
+}
+
+/// What results are made of.
+pub(crate) struct Sources<'a> {
+    pub connection: &'a Connection,
+    pub header: &'a Header,
+    pub rounds: &'a Rounds,
+    pub session: &'a Session<'static>,
+    /// What was paid before the session was made anew.
+    pub before: Spent,
+}
+
+impl<'a> Sources<'a> {
+    /// Who is part of the study now, with what its rows count together.
+    fn present(&self) -> Vec<(usize, f64, [u64; 2])> {
+        let Some(begun) = &self.header.begun else { return Vec::new() };
+        let all = begun.users.iter().zip(&begun.agreed.totals).zip(&begun.rows);
+        all.filter(|((user, _), _)| !self.session.has_left(**user))
+            .map(|((user, total), rows)| (*user, *total, *rows))
+            .collect()
+    }
+
+    /// What is minimised; none before everybody has answered the first question, and where this is no study.
+    fn study(&self, std_errors: StdErrors) -> Option<Study<'a>> {
+        let (terms, begun) = (self.header.terms.as_deref()?, self.header.begun.as_deref()?);
+        let mut totals = vec![0.0; self.header.users.len()];
+        let mut rows = [0, 0];
+        for (user, total, [used, missing]) in self.present() {
+            totals[user] = total;
+            rows = [rows[0] + used, rows[1] + missing];
+        }
+        Some(Study {
+            encoding: &begun.agreed.encoding,
+            family: terms.plan.family,
+            weigh: terms.plan.weigh,
+            l2: terms.plan.l2,
+            std_errors,
+            totals,
+            rows: rows[0],
+            rows_missing: rows[1],
+        })
+    }
+
+    /// The smaller tolerance to go on to, if coefficients are not as close yet as they are to be.
+    pub fn tolerance(&self) -> Option<f64> {
+        let (terms, study) = (self.header.terms.as_deref()?, self.study(StdErrors::Model)?);
+        let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
+        precision.tolerance(self.session, self.session.stop_reason())
+    }
+
+    /// Whether everybody is to be asked the closing question now: the run is where it was to get.
+    pub fn wants_closing(&self) -> bool {
+        let (Some(terms), Some(stop)) = (self.header.terms.as_deref(), self.session.stop_reason()) else {
+            return false;
+        };
+        let is_there = match stop {
+            StopReason::Diverged { .. } => false,
+            // Without an estimate of what remains, a run ends when its budget does.
+            _ => stop.is_converged() || self.header.method.default_tolerance().is_none(),
+        };
+        let closings = self.rounds.count.saturating_sub(1);
+        terms.close && is_there && closings < terms.plan.rules.closing && !self.is_closed_here()
+    }
+
+    /// Whether the last closing question was put at this very point.
+    fn is_closed_here(&self) -> bool {
+        self.rounds.last.as_ref().is_some_and(|round| {
+            round.wants == crate::Wants::Closing
+                && round.point.iter().map(|it| it.to_bits()).eq(self.session.point().iter().map(|it| it.to_bits()))
+        })
+    }
+
+    /// Whether everybody has answered a closing question that was put at this very point.
+    pub fn is_closed(&self) -> bool {
+        let present: Vec<usize> = self.present().iter().map(|(user, ..)| *user).collect();
+        self.rounds.last.as_ref().is_some_and(|round| self.is_closed_here() && round.closings(&present).is_some())
+    }
+
+    /// The table; none before everybody has answered the first question.
+    pub fn results(&self, std_errors: StdErrors, stopped: Option<String>) -> Result<Option<Results>, LedgerError> {
+        let (Some(terms), Some(begun)) = (&self.header.terms, &self.header.begun) else { return Ok(None) };
+        let Some(study) = self.study(std_errors) else { return Ok(None) };
+        let present: Vec<usize> = self.present().iter().map(|(user, ..)| *user).collect();
+        let point = self.session.point().to_vec();
+        let closings = self.rounds.last.as_ref().filter(|_| self.is_closed_here()).and_then(|it| it.closings(&present));
+        let statistics = match &closings {
+            Some(closings) => {
+                study.closed(&point, closings).map_err(|error| LedgerError::Disagree { what: error.to_string() })?
+            }
+            None => study.learned(self.session, &self.secants(&study)?),
+        };
+        let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
+        let is_converged = self.session.stop_reason().is_some_and(StopReason::is_converged);
+        let meter = self.session.meter();
+        Ok(Some(Results {
+            terms: Terms::clone(terms),
+            agreed: begun.agreed.clone(),
+            users: present.iter().map(|user| self.header.users[*user].name.clone()).collect(),
+            converged: precision.is_reached(self.session).or(is_converged.then_some(true)),
+            believed_off: precision.believed(self.session),
+            stopped,
+            queries: self.before.queries + meter.billed(),
+            reported: self.rounds.reported,
+            numbers: self.before.numbers + meter.numbers() + self.rounds.reported.numbers,
+            is_closed: closings.is_some(),
+            rows: [study.rows, study.rows_missing],
+            totals: study.totals,
+            point,
+            statistics,
+            std_errors,
+        }))
+    }
+
+    /// What all answers say of curvature.
+    fn secants(&self, study: &Study<'_>) -> Result<Secants, LedgerError> {
+        let present = self.present();
+        let weights: Vec<f64> = match study.weigh {
+            Weigh::Rows => present.iter().map(|(_, total, _)| *total).collect(),
+            Weigh::Users => vec![1.0; present.len()],
+        };
+        let mut secants = Secants::new(self.session.point().len(), &weights);
+        record::events_after(self.connection, 0, &self.header.seal, |recorded| {
+            if let (Kind::Answered | Kind::Late, Body::Answer(reply), Some(ticket), Some(user)) =
+                (recorded.event.kind, recorded.body, recorded.event.ticket, recorded.event.user)
+                && let Some(place) = present.iter().position(|(present, ..)| *present == user)
+                && let Some(asked) = record::question(self.connection, ticket)?
+            {
+                secants.take(place, &asked.point, &reply.gradient);
+            }
+            Ok(())
+        })?;
+        Ok(secants)
+    }
+}
+
+impl Results {
+    /// What was minimised.
+    pub fn study(&self) -> Study<'_> {
+        let StudyPlan { family, weigh, l2, .. } = &self.terms.plan;
+        Study {
+            encoding: &self.agreed.encoding,
+            family: *family,
+            weigh: *weigh,
+            l2: *l2,
+            std_errors: self.std_errors,
+            totals: self.totals.clone(),
+            rows: self.rows[0],
+            rows_missing: self.rows[1],
+        }
+    }
+
+    /// The table and what goes with it, under the names that `sgq fit --json` has.
+    pub fn to_json(&self) -> serde_json::Result<Map<String, Value>> {
+        let StudyPlan { formula, family, weigh, l2, .. } = &self.terms.plan;
+        let influence = self.statistics.influence.iter().map(|it| {
+            let mut line = serde_json::to_value(it)?;
+            line["user"] = self.users.get(it.user).map_or(Value::Null, |name| json!(name));
+            Ok(line)
+        });
+        let mut fields = Map::new();
+        for (name, value) in [
+            ("formula", json!(formula)),
+            ("family", json!(family)),
+            ("weigh", json!(weigh)),
+            ("l2", json!(l2)),
+            ("converged", json!(self.converged)),
+            ("believed_off", json!(self.believed_off)),
+            ("stop", json!(self.stopped)),
+            ("closed", json!(self.is_closed)),
+            ("queries", json!(self.queries)),
+            ("first_answers", json!(self.reported.summaries)),
+            ("closing_answers", json!(self.reported.closings)),
+            ("numbers", json!(self.numbers)),
+            ("plan", json!(self.terms.plan.id())),
+            ("influence", influence.collect::<serde_json::Result<Vec<_>>>()?.into()),
+            ("missing_by_column", json!(self.agreed.missing_by_column)),
+            ("notes_on_data", json!(self.agreed.notes)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
+        fields.extend(self.statistics.to_json(&self.study(), &self.point)?);
+        Ok(fields)
+    }
+}
