@@ -67,8 +67,7 @@ fn what_is_agreed_on_is_what_a_fit_of_all_rows_has() {
         }
         let family: Family = plan.family;
         let Dataset { rows, targets, weights, offsets, .. } = &data;
-        let observations =
-            Observations { rows, targets, weights: Some(weights), offsets: offsets.as_deref(), family };
+        let observations = Observations { rows, targets, weights: Some(weights), offsets: offsets.as_deref(), family };
         assert_close(&agreed.start, &null_point(&observations, fitted.has_intercept()));
         assert_close(&agreed.totals, &data.row_totals());
         assert_eq!((agreed.rows, agreed.rows_missing), (targets.len() as u64, data.dropped_rows as u64));
@@ -131,7 +130,10 @@ fn what_cannot_be_agreed_on_is_named() {
         "columns with the same value in every row of every clinic say nothing: leave \"I(age - age)\" out of the formula"
     );
     let reference = plan("died ~ factor(sex, ref = \"x\")", "binomial");
-    assert_eq!(refused(&reference, &[&north]), "no row of any clinic has the level \"x\" of \"sex\": there are \"f\", \"m\"");
+    assert_eq!(
+        refused(&reference, &[&north]),
+        "no row of any clinic has the level \"x\" of \"sex\": there are \"f\", \"m\""
+    );
     let tiny = ("west".to_owned(), "age,sex,died\n1,m,no\n2,f,yes\n".to_owned());
     assert!(refused(&usual, &[&tiny]).starts_with("the model has 3 parameters, and all clinics together 2 rows"));
     let mut damaged = summary(&north.1, &usual);
@@ -164,7 +166,9 @@ fn what_is_odd_is_noted() {
     let months = ("west".to_owned(), months.collect::<String>());
     assert_eq!(
         notes(&[&north, &months, &south]),
-        ["the mean of age is 594.0 at west and 49.50 at the others, 47 standard deviations away: is it in the same unit?"]
+        [
+            "the mean of age is 594.0 at west and 49.50 at the others, 47 standard deviations away: is it in the same unit?"
+        ]
     );
     let men = ("west".to_owned(), "age,sex,died\n50,m,no\n50,m,no\n".to_owned());
     assert_eq!(
@@ -180,6 +184,8 @@ fn what_is_odd_is_noted() {
     let small = StudyPlan { rules: sgq_data::plan::Rules { min_rows: 5, ..usual.rules }, ..usual.clone() };
     assert_eq!(
         agreed(&small, &[few, north.clone()]).unwrap().notes,
-        ["west will not answer: the model has 3 parameters, and the plan allows 0.33 for each of the 9 rows: at most 2"]
+        [
+            "west will not answer: the model has 3 parameters, and the plan allows 0.33 for each of the 9 rows: at most 2"
+        ]
     );
 }
