@@ -26,7 +26,7 @@ fn sites() -> (String, Vec<(String, String)>) {
             // The first ones have every level.
             let sex = ["m", "f"][if row < 6 { row % 2 } else { random.index(2) }];
             let kind = [1, 2, 10][if row < 6 { row % 3 } else { random.index(3) }];
-            let age = 50.0 + 12.0 * random.normal() + site as f64;
+            let age = 30.0 + 40.0 * random.unit() + site as f64;
             let age = if row % 13 == 12 { "NA".to_owned() } else { age.to_string() };
             let (days, events) = (1.0 + 9.0 * random.unit(), random.index(5));
             let died = if random.unit() < 0.35 { "yes" } else { "no" };
