@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::{
-    figure::{FigureError, Shape, escape, png},
+    figure::{FigureError, Forest, Shape, escape, png},
     report,
 };
 use told::Told;
@@ -39,7 +39,8 @@ pub fn html(fit: &Value, gap_svg: Option<&str>) -> Result<String, String> {
     let mut page = report::beginning(&told.title(), style::STYLE);
     words::write_head(&mut page, &told);
     table::write(&mut page, &told);
-    let plot = forest::of(&told);
+    // The page has a title of its own.
+    let plot = Forest { title: String::new(), ..forest::of(&told) };
     let _ = writeln!(
         page,
         "<h2>Forest plot</h2>\n<figure class=\"themed\"><div class=\"wide\">\n{}</div><div class=\"narrow\">\n{}</div>\n\

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sgq::{Method, Session, StopReason};
 use sgq_data::{
     Encoding,
-    glm::{Precision, Secants, Statistics, StdErrors, Study, Weigh},
+    glm::{Influence, Precision, Secants, Statistics, StdErrors, Study, Weigh},
     plan::{Agreed, StudyPlan, Summary, agree},
 };
 
@@ -297,11 +297,11 @@ impl Results {
     /// The table and what goes with it, under the names that `sgq fit --json` has.
     pub fn to_json(&self) -> serde_json::Result<Map<String, Value>> {
         let StudyPlan { formula, family, weigh, l2, .. } = &self.terms.plan;
-        let influence = self.statistics.influence.iter().map(|it| {
-            let mut line = serde_json::to_value(it)?;
-            line["user"] = self.users.get(it.user).map_or(Value::Null, |name| json!(name));
-            Ok(line)
-        });
+        let levels = self.agreed.encoding.reference_levels();
+        let references: Vec<Value> =
+            levels.iter().map(|(column, levels)| json!({ "column": column, "level": levels.first() })).collect();
+        let missing = self.agreed.missing_by_column.iter().filter(|(_, rows)| *rows > 0);
+        let missing: Vec<Value> = missing.map(|(column, rows)| json!({ "column": column, "rows": rows })).collect();
         let mut fields = Map::new();
         for (name, value) in [
             ("formula", json!(formula)),
@@ -317,13 +317,35 @@ impl Results {
             ("closing_answers", json!(self.reported.closings)),
             ("numbers", json!(self.numbers)),
             ("plan", json!(self.terms.plan.id())),
-            ("influence", influence.collect::<serde_json::Result<Vec<_>>>()?.into()),
-            ("missing_by_column", json!(self.agreed.missing_by_column)),
-            ("notes_on_data", json!(self.agreed.notes)),
+            ("influence", self.influence()),
+            ("missing_by_column", missing.into()),
+            ("reference_levels", references.into()),
+            ("warnings", json!(self.agreed.notes)),
         ] {
             fields.insert(name.to_owned(), value);
         }
         fields.extend(self.statistics.to_json(&self.study(), &self.point)?);
         Ok(fields)
+    }
+
+    /// Who matters how much; null where it is not known.
+    fn influence(&self) -> Value {
+        /// The others are in no report.
+        const MOST: usize = 500;
+        let all = &self.statistics.influence;
+        let of = |it: &Influence| {
+            let change = Some(it.largest_in_std_errors).filter(|change| change.is_finite());
+            let user = self.users.get(it.user);
+            json!({ "user": user, "coefficient": it.largest, "in_std_errors": change, "flagged": it.flagged })
+        };
+        match all.len() {
+            0 => Value::Null,
+            users => json!({
+                "users": users,
+                "flagged": all.iter().filter(|it| it.flagged).count(),
+                "threshold": 2.0 / (users as f64).sqrt(),
+                "largest": all.iter().take(MOST).map(of).collect::<Vec<_>>(),
+            }),
+        }
     }
 }

@@ -20,6 +20,9 @@ const NOTE_ROW: f64 = 18.0;
 /// Half the size of an estimate's square, where rows are tall enough.
 const SQUARE: f64 = 4.5;
 
+/// How far vertical lines reach above and below an interval that has words above it.
+const NARROW_LINE: f64 = 10.0;
+
 /// An interval this many times as long as three quarters of the others are does not set the axis: it leaves at an arrow.
 const OUTLIER: f64 = 8.0;
 /// The part of the intervals that always fits.
@@ -100,7 +103,7 @@ struct Layout {
 impl Layout {
     fn of(forest: &Forest, shape: Shape, subtitle_lines: usize) -> Self {
         let (row, size) = match (shape, forest.rows.len()) {
-            (Shape::Narrow, _) => (42.0, 14.0),
+            (Shape::Narrow, _) => (48.0, 14.0),
             (Shape::Wide, ..=40) => (27.0, 14.0),
             (Shape::Wide, ..=100) => (21.0, 13.0),
             (Shape::Wide, _) => (17.0, 12.0),
@@ -128,7 +131,7 @@ impl Layout {
             bottom: top + row * forest.rows.len().max(2) as f64 + 6.0,
             row,
             baseline: if shape == Shape::Narrow { 18.0 } else { 0.5 * row + 0.36 * size },
-            middle: if shape == Shape::Narrow { 29.0 } else { 0.5 * row },
+            middle: if shape == Shape::Narrow { 34.0 } else { 0.5 * row },
             size,
             square: SQUARE.min(0.3 * row),
             range: forest.range(),
@@ -142,6 +145,18 @@ impl Layout {
 
     fn place(&self, part: f64) -> f64 {
         self.left + INSET + part * (self.right - self.left - 2.0 * INSET)
+    }
+
+    /// A vertical line, which crosses no words.
+    fn vertical(&self, x: &str, rows: usize) -> String {
+        let span = |top: f64, bottom: f64| format!("M{x},{}V{}", number(top), number(bottom));
+        match self.shape {
+            Shape::Wide => span(self.top, self.bottom),
+            Shape::Narrow => {
+                let middle = |row: usize| self.row_top(row) + self.middle;
+                (0..rows).map(|row| span(middle(row) - NARROW_LINE, middle(row) + NARROW_LINE)).collect()
+            }
+        }
     }
 
     fn row_top(&self, index: usize) -> f64 {
@@ -315,7 +330,7 @@ impl Forest {
         let (mut grid, mut ticks, mut labels) = (String::new(), String::new(), String::new());
         for Tick { place, label } in &linear_ticks(layout.range).labelled {
             let x = number(layout.place(*place));
-            grid.push_str(&format!("M{x},{top}V{bottom}"));
+            grid.push_str(&layout.vertical(&x, self.rows.len()));
             ticks.push_str(&format!("M{x},{bottom}v5"));
             labels.push_str(&tick_text(label, &x, &number(layout.bottom + 19.0), "middle"));
         }
@@ -341,9 +356,9 @@ impl Forest {
         format!(
             "<path d=\"{grid}\" stroke=\"#e3e3e3\"/>\n\
              <path d=\"M{left},{bottom}H{right}{ticks}\" fill=\"none\" stroke=\"#555\"/>\n\
-             <path d=\"M{},{top}V{bottom}\" stroke=\"#555\" stroke-dasharray=\"4 3\"/>\n\
+             <path d=\"{}\" stroke=\"#555\" stroke-dasharray=\"4 3\"/>\n\
              <g font-size=\"13\">\n{labels}</g>\n",
-            number(layout.across(0.0))
+            layout.vertical(&number(layout.across(0.0)), self.rows.len())
         )
     }
 }

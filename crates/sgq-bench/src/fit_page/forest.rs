@@ -75,7 +75,7 @@ pub(super) fn of(told: &Told<'_>) -> Forest {
         rows,
         x_label: unit,
         ratio_label: ratio_name.map(str::to_owned),
-        numbers_label: format!("{} ({level})", ratio_name.unwrap_or("estimate")),
+        numbers_label: format!("{} ({level} interval)", ratio_name.unwrap_or("estimate")),
         dashed: told.is_approximate(),
         notes,
     }

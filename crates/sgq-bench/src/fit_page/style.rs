@@ -8,11 +8,13 @@ pub(super) const STYLE: &str = "
 .good { color: #00664b; } .bad { color: #a33c00; }
 .warnings { border-left: 4px solid #d55e00; margin: 1rem 0; padding: .2rem 1rem; }
 .warnings p { margin: .4rem 0; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .25rem 1.2rem; margin: 0; }
+dl { display: grid; grid-template-columns: 12rem 1fr; gap: .25rem 1.2rem; margin: 0; }
 dt { color: #595959; } dd { margin: 0; overflow-wrap: anywhere; }
 thead th { border-bottom: 2px solid #8888; vertical-align: bottom; }
+:root { --paper: #fff; } body { background: var(--paper); color: #1a1a1a; }
+th:first-child { position: sticky; left: 0; background: var(--paper); }
 th { font-weight: 600; } tbody th { font-weight: 400; max-width: 22rem; overflow-wrap: anywhere; }
-td { white-space: nowrap; }
+td { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal; overflow-wrap: anywhere; max-width: 22rem; }
 .quiet, .quiet th, figcaption { color: #595959; }
 .mark { font-weight: 600; color: #a33c00; }
 figure { margin: 0; } figcaption { font-size: .85rem; margin-top: .4rem; }
@@ -26,7 +28,7 @@ footer { opacity: 1; color: #595959; }
   th, td { padding: .3rem .5rem; } tbody th { max-width: 9rem; }
 }
 @media screen and (prefers-color-scheme: dark) {
-  body { background: #15171a; color: #e8e8e8; }
+  :root { --paper: #15171a; } body { color: #e8e8e8; }
   .good { color: #4fd1a5; } .bad, .mark { color: #ff9d5c; }
   dt, .quiet, .quiet th, figcaption, footer { color: #b0b4ba; }
   .themed svg[fill='#222'] { fill: #e8e8e8; }

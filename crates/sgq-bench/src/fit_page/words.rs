@@ -239,14 +239,13 @@ fn spent(told: &Told<'_>) -> Vec<(&'static str, String)> {
     }));
     lines.extend(told.count(&["users"]).map(|users| ("users", users.to_string())));
     lines.extend(told.count(&["queries"]).map(|queries| {
-        let more = |key: &str, what: &str| match told.count(&[key]) {
-            Some(count) if count > 0 => format!(", {count} {what}"),
-            _ => String::new(),
+        let more = |key: &str, what: &str| {
+            told.count(&[key]).filter(|count| *count > 0).map(|count| format!("{count} to {what}"))
         };
-        let first = more("first_answers", "to a first question (rows, means, deviations, levels)");
-        let closing = more("closing_answers", "to the closing question");
-        let besides = if first.is_empty() && closing.is_empty() { "" } else { "; besides" };
-        ("answers billed", format!("{queries}{besides}{}{closing}", first.trim_start_matches(',')))
+        let first = more("first_answers", "a first question (rows, means, deviations, levels)");
+        let both: Vec<String> = first.into_iter().chain(more("closing_answers", "the closing one")).collect();
+        let besides = if both.is_empty() { "" } else { ", besides " };
+        ("answers billed", format!("{queries}{besides}{}", both.join(", and ")))
     }));
     if let Some(numbers) = told.count(&["numbers"]) {
         let kinds = [

@@ -8,7 +8,7 @@ use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
     Card, Counts, Dataset, Encoding,
-    glm::{ChosenFamily, Model, Precision, Statistics, Weigh},
+    glm::{ChosenFamily, Influence, Model, Precision, Statistics, Weigh},
 };
 
 use super::{
@@ -22,8 +22,14 @@ use crate::terminal::one_line;
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
 
+/// How many levels of a factor are shown.
+const MOST_LEVELS: usize = 6;
+
 /// How many of those who matter too much are named.
 const MOST_FLAGGED: usize = 3;
+
+/// How many of the most influential users `model.json` names; influence.csv has everybody.
+const MOST_INFLUENTIAL: usize = 200;
 
 /// A fit with more than this part of the gap left says so loudly.
 const LOUD: f64 = 0.1;
@@ -62,6 +68,16 @@ pub struct Report<'a> {
     uncertified: Option<String>,
     asked: Asking,
     surrogate_gradient_norm: Option<f64>,
+    /// Rows left out, by the column in which a value is missing.
+    missing_by_column: Vec<MissingIn<'a>>,
+    /// The level of each factor that the others are compared with.
+    reference_levels: Vec<Reference<'a>>,
+    /// What users do to the coefficients; null where it is not known.
+    influence: Option<Influences<'a>>,
+    /// Whether the coefficients are those of the data, and what to do if not.
+    verdict: String,
+    /// What the reader should not miss.
+    warnings: Vec<String>,
     /// What only a simulation knows; null where diagnostics are off.
     diagnostic: Option<Diagnostic>,
     problem: Card,
@@ -69,8 +85,40 @@ pub struct Report<'a> {
     statistics: &'a Statistics,
     #[serde(skip)]
     user_names: &'a [String],
-    #[serde(skip)]
-    missing_by_column: &'a [(String, usize)],
+}
+
+#[derive(Serialize)]
+struct MissingIn<'a> {
+    column: &'a str,
+    rows: usize,
+}
+
+#[derive(Serialize)]
+struct Reference<'a> {
+    column: &'a str,
+    level: &'a str,
+}
+
+/// Who matters how much.
+#[derive(Serialize)]
+struct Influences<'a> {
+    users: usize,
+    /// How many of them matter more than the threshold.
+    flagged: usize,
+    /// `2/√G`, in standard errors.
+    threshold: f64,
+    /// The most influential, the first of them the most.
+    largest: Vec<InfluenceOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct InfluenceOf<'a> {
+    user: &'a str,
+    /// The one that would change most without the user.
+    coefficient: &'a str,
+    /// By so many standard errors; null where this user alone determines it.
+    in_std_errors: Option<f64>,
+    flagged: bool,
 }
 
 /// The settings that were taken.
@@ -109,13 +157,22 @@ pub struct SettingsReport {
 struct Asking {
     cost: f64,
     /// What the numbers were.
-    numbers_of: Sent,
+    numbers_of: NumbersOf,
     steps: u64,
     per_user: Counts,
     most_asked: Vec<Asked>,
     /// Looks that were not paid for.
     diagnostic_gradients: u64,
     polled_losses: u64,
+}
+
+#[derive(Serialize)]
+struct NumbersOf {
+    #[serde(flatten)]
+    sent: Sent,
+    /// In answers to the first question, and to the closing one.
+    first: u64,
+    closing: u64,
 }
 
 #[derive(Serialize)]
@@ -169,7 +226,7 @@ impl<'a> Report<'a> {
             relative_gap: run.gap() / run.gap_at_start(),
             gap_at_start: run.gap_at_start(),
         });
-        Ok(Self {
+        let mut report = Self {
             model,
             weigh: args.data.weigh,
             data: args.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -201,7 +258,7 @@ impl<'a> Report<'a> {
             settings,
             asked: Asking {
                 cost: meter.cost(),
-                numbers_of: run.sent,
+                numbers_of: NumbersOf { sent: run.sent, first: first_numbers, closing: statistics.closing_numbers },
                 steps: session.steps(),
                 per_user,
                 most_asked: most.map(|(user, queries)| Asked { user: (*user).clone(), queries: *queries }).collect(),
@@ -211,10 +268,21 @@ impl<'a> Report<'a> {
             surrogate_gradient_norm: session.surrogate_gradient_norm(),
             diagnostic,
             problem,
+            missing_by_column: data
+                .missing_by_column
+                .iter()
+                .map(|(column, rows)| MissingIn { column, rows: *rows })
+                .collect(),
+            reference_levels: references(&model.encoding),
+            influence: influences(statistics, &data.user_names),
+            verdict: String::new(),
+            warnings: Vec::new(),
             statistics,
             user_names: &data.user_names,
-            missing_by_column: &data.missing_by_column,
-        })
+        };
+        report.verdict = report.verdict();
+        report.warnings = report.notes();
+        Ok(report)
     }
 
     /// The same for a person: the coefficients first, and the method's own numbers only where they are wanted.
@@ -243,7 +311,7 @@ impl<'a> Report<'a> {
                 }
             }
         }
-        for levels in references(&model.encoding) {
+        for levels in reference_words(&model.encoding) {
             line("reference level", &levels);
         }
         line("answers billed", &self.answers_in_words());
@@ -277,8 +345,8 @@ impl<'a> Report<'a> {
             line("gap", &format!("{}, {part}% of that at the start (diagnostic, not billed)", short(diagnostic.gap)));
         }
         line("stopped", &self.stop);
-        line("verdict", &self.verdict());
-        for note in self.notes() {
+        line("verdict", &self.verdict);
+        for note in &self.warnings {
             let _ = write!(text, "\n  {note}\n");
         }
         text.trim_end().to_owned()
@@ -357,7 +425,7 @@ impl<'a> Report<'a> {
 
     fn rows_in_words(&self) -> String {
         let missing: Vec<String> =
-            self.missing_by_column.iter().map(|(column, count)| format!("{} {count}", one_line(column))).collect();
+            self.missing_by_column.iter().map(|it| format!("{} {}", one_line(it.column), it.rows)).collect();
         // In a fit a row of weight 0 does not count.
         let used = self.table.get("rows").and_then(Value::as_u64).unwrap_or(self.problem.rows as u64);
         let unweighted = match self.problem.rows as u64 - used.min(self.problem.rows as u64) {
@@ -382,9 +450,7 @@ impl<'a> Report<'a> {
     }
 
     fn numbers_in_words(&self) -> String {
-        let Sent { gradients, losses, hessians } = self.asked.numbers_of;
-        let closing = self.statistics.closing_numbers;
-        let first = self.numbers - gradients - losses - hessians - closing;
+        let NumbersOf { sent: Sent { gradients, losses, hessians }, first, closing } = self.asked.numbers_of;
         let parts = [
             (gradients, "in gradients"),
             (losses, "in losses"),
@@ -476,11 +542,34 @@ impl<'a> Report<'a> {
 }
 
 /// The level of each factor that has no coefficient of its own.
-pub fn references(encoding: &Encoding) -> Vec<String> {
+fn references(encoding: &Encoding) -> Vec<Reference<'_>> {
+    let levels = encoding.reference_levels().into_iter();
+    levels.filter_map(|(column, levels)| Some(Reference { column, level: levels.first()? })).collect()
+}
+
+/// The same for a person.
+pub fn reference_words(encoding: &Encoding) -> Vec<String> {
     let each = |(column, levels): (&str, &[String])| {
-        let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
+        let shown: Vec<String> = levels.iter().take(MOST_LEVELS).map(|level| one_line(level)).collect();
         let more = if levels.len() > shown.len() { ", …" } else { "" };
         format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
     };
     encoding.reference_levels().into_iter().map(each).collect()
+}
+
+/// Who matters how much, where that is known.
+fn influences<'a>(statistics: &'a Statistics, user_names: &'a [String]) -> Option<Influences<'a>> {
+    let all = &statistics.influence;
+    let of = |it: &'a Influence| InfluenceOf {
+        user: user_names.get(it.user).map_or("", String::as_str),
+        coefficient: &it.largest,
+        in_std_errors: Some(it.largest_in_std_errors).filter(|change| change.is_finite()),
+        flagged: it.flagged,
+    };
+    (!all.is_empty()).then(|| Influences {
+        users: all.len(),
+        flagged: all.iter().filter(|it| it.flagged).count(),
+        threshold: 2.0 / (all.len() as f64).sqrt(),
+        largest: all.iter().take(MOST_INFLUENTIAL).map(of).collect(),
+    })
 }

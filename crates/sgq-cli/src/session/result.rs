@@ -22,7 +22,7 @@ use thiserror::Error;
 use super::open;
 use crate::{
     Outcome,
-    fit::{Errors, references},
+    fit::{Errors, reference_words},
     terminal::{self, one_line},
 };
 
@@ -217,7 +217,7 @@ fn text(results: &Results) -> String {
             }
         }
     }
-    for levels in references(encoding) {
+    for levels in reference_words(encoding) {
         line("reference level", &levels);
     }
     let reported = results.reported;
