@@ -9,6 +9,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sgq_bench::{
+    fit_page,
     output::{Claim, Folder, quoted},
     readable::short,
 };
@@ -29,7 +30,7 @@ use crate::{
 /// How many of those who matter too much are named.
 const MOST_FLAGGED: usize = 3;
 /// What it writes.
-const FILES: [&str; 2] = ["model.json", "influence.csv"];
+const FILES: [&str; 5] = ["report.html", "model.json", "forest.svg", "forest.png", "influence.csv"];
 
 /// Print the coefficients of a study by a plan, with standard errors, and what they cost. Somebody may write meanwhile.
 ///
@@ -47,7 +48,7 @@ pub struct Args {
     /// Which standard errors to print: model, as glm does; or clustered by user
     #[arg(long, value_name = "KIND", default_value = "model")]
     errors: Errors,
-    /// Write model.json (for `sgq predict`) and influence.csv into this folder as well
+    /// Write report.html, model.json (for `sgq predict`), forest.svg, forest.png and influence.csv into this folder as well
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace other results, and files that sgq did not write
@@ -91,10 +92,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         return Err(ResultError::NotBegun { file: file(), waits: waits.to_owned() }.into());
     };
     let model = model(&results);
-    let json = serde_json::to_string_pretty(&Written { model: &model, result: without_model(&results)? })? + "\n";
-    let written = args.out.as_ref().map(|out| write(args, out, &results, &json)).transpose()?;
+    let told = serde_json::to_value(Written { model: &model, result: without_model(&results)? })?;
+    let written = args.out.as_ref().map(|out| write(args, out, &results, &told)).transpose()?;
     if args.json {
-        terminal::say(json.trim_end())?;
+        terminal::say(&serde_json::to_string_pretty(&told)?)?;
     } else {
         terminal::say(&text(&results))?;
         if let Some(folder) = &written {
@@ -112,10 +113,12 @@ pub fn print(file: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn write(args: &Args, out: &Path, results: &Results, json: &str) -> Result<Folder, Box<dyn Error>> {
+fn write(args: &Args, out: &Path, results: &Results, told: &Value) -> Result<Folder, Box<dyn Error>> {
     let claim = Claim::new("result", &args.errors).about(&args.file).writes(FILES).force(args.force);
     let mut folder = Folder::open(out, claim)?;
-    folder.write("model.json", json)?;
+    folder.write("report.html", fit_page::html(told, None)?)?;
+    folder.write("model.json", serde_json::to_string_pretty(told)? + "\n")?;
+    folder.write_drawing("forest", fit_page::forest_svg(told)?)?;
     folder.write("influence.csv", influence_csv(results))?;
     folder.commit()?;
     Ok(folder)
