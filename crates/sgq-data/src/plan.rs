@@ -2,6 +2,7 @@
 //!
 //! - [`StudyPlan`]: the agreement, one file that everybody has;
 //! - [`Summary`]: what a clinic discloses first: counts, means, deviations and levels;
+//! - [`Clinic`]: answers questions by the plan, refuses what it does not allow, and keeps a log;
 //! - [`agree`]: from everybody's summaries to the columns, levels and scaling that all use, and to where the fit begins.
 //!
 //! ```
@@ -17,9 +18,14 @@
 //! ```
 
 mod agree;
+mod clinic;
 mod layout;
+mod log;
+mod model;
+mod noise;
 mod notes;
 mod pooled;
+mod question;
 mod rules;
 mod study_plan;
 mod summarise;
@@ -27,6 +33,8 @@ mod summary;
 mod words;
 
 pub use agree::{AgreeError, Agreed, agree};
+pub use clinic::{Clinic, ClinicError, Options, Outcome, Reply};
+pub use log::LogError;
 pub use rules::Rules;
 pub use study_plan::{PlanError, StudyPlan};
 pub use summarise::SummaryError;

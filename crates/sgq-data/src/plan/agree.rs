@@ -102,6 +102,15 @@ pub fn agree(plan: &StudyPlan, users: &[(&str, &Summary)]) -> Result<Agreed, Agr
     let rows = users.iter().map(|(_, summary)| summary.rows).sum();
     let skeleton = layout.skeleton(|atom| variable(atom, users)).map_err(|error| in_words(error, &layout, users))?;
     let intercept = skeleton.intercept;
+    for variable in &skeleton.variables {
+        let Variable::Factor { column, levels } = variable else { continue };
+        let of_levels = of_all(variable, users, rows);
+        // Rows of weight 0 may have it.
+        if let Some((level, _)) = levels.iter().zip(of_levels).find(|(_, pooled)| pooled.mean == 0.0) {
+            let known = levels.iter().filter(|other| *other != level).cloned().collect();
+            return Err(AgreeError::NoRows { column: column.clone(), level: level.clone(), known });
+        }
+    }
     let target = target(plan, users, rows, intercept)?;
     let columns = columns(&skeleton, users, rows)?;
     let encoding = Encoding {
@@ -150,8 +159,7 @@ fn variable(atom: &Atom, users: &[(&str, &Summary)]) -> Result<Variable, AgreeEr
             }
             Some(VariableSummary::Factor { of, levels }) => {
                 factor.get_or_insert((user, of));
-                let new = levels.iter().filter(|count| count.rows > 0).map(|count| count.level.clone());
-                names.extend(new);
+                names.extend(levels.iter().map(|count| count.level.clone()));
             }
             None => {}
         }
@@ -271,7 +279,7 @@ fn target(plan: &StudyPlan, users: &[(&str, &Summary)], rows: u64, intercept: bo
             let mut levels: Vec<(String, &str)> = Vec::new();
             for (user, summary) in users {
                 let TargetSummary::Levels { levels: own, .. } = &summary.target else { continue };
-                for level in own.iter().filter(|level| level.rows > 0) {
+                for level in own {
                     if !levels.iter().any(|(known, _)| *known == level.level) {
                         levels.push((level.level.clone(), user));
                     }
@@ -280,7 +288,13 @@ fn target(plan: &StudyPlan, users: &[(&str, &Summary)], rows: u64, intercept: bo
             let names: Vec<String> = levels.iter().map(|(level, _)| level.clone()).collect();
             match distinct_levels(&names).0[..] {
                 [negative, positive] => {
-                    Ok(Target::Levels { negative: names[negative].clone(), positive: names[positive].clone() })
+                    let both = [negative, positive].map(|level| names[level].clone());
+                    let weights = level_weights(users, &both);
+                    if let Some(empty) = weights.iter().position(|weight| *weight == 0.0) {
+                        return Err(constant(format!("{:?}", both[1 - empty])));
+                    }
+                    let [negative, positive] = both;
+                    Ok(Target::Levels { negative, positive })
                 }
                 [only] => Err(constant(format!("{:?}", names[only]))),
                 ref more => {
@@ -310,6 +324,22 @@ fn target(plan: &StudyPlan, users: &[(&str, &Summary)], rows: u64, intercept: bo
     }
 }
 
+/// What rows at each of the target's two levels weigh together.
+fn level_weights(users: &[(&str, &Summary)], both: &[String; 2]) -> [f64; 2] {
+    let finder = Levels::new(both);
+    let levels = users.iter().filter_map(|(_, summary)| match &summary.target {
+        TargetSummary::Levels { levels, .. } => Some(levels),
+        _ => None,
+    });
+    let mut weights = [0.0; 2];
+    for level in levels.flatten() {
+        if let Some(place) = finder.find(&level.level) {
+            weights[place] += level.weight;
+        }
+    }
+    weights
+}
+
 /// The null model's point: [`null_point`](crate::glm::null_point) from sums.
 fn start(users: &[(&str, &Summary)], encoding: &Encoding) -> Vec<f64> {
     let mut start = vec![0.0; encoding.dim()];
@@ -330,19 +360,12 @@ fn start(users: &[(&str, &Summary)], encoding: &Encoding) -> Vec<f64> {
         }
         Target::Levels { negative, positive } => {
             let both = [negative.clone(), positive.clone()];
-            let finder = Levels::new(&both);
-            let of_level = |wanted: usize| -> f64 {
-                let levels = users.iter().filter_map(|(_, summary)| match &summary.target {
-                    TargetSummary::Levels { levels, .. } => Some(levels),
-                    _ => None,
-                });
-                levels.flatten().filter(|it| finder.find(&it.level) == Some(wanted)).map(|it| it.weight).sum()
-            };
+            let [negatives, positives] = level_weights(users, &both);
             let offset = mean(&|target| match target {
                 TargetSummary::Levels { offset, .. } => *offset,
                 _ => f64::NAN,
             });
-            (of_level(1) / of_level(0)).ln() - offset
+            (positives / negatives).ln() - offset
         }
         Target::Count => {
             let both = |which: usize| {

@@ -97,7 +97,8 @@ fn a_summary_that_no_file_has_is_refused() {
     let (_, own) = sites();
     let good = summary(&own[0].1, &usual);
     assert_eq!(good.check(&usual), Ok(()));
-    let wrong: [(&dyn Fn(&mut Summary), &str); 10] = [
+    type Change<'a> = (&'a dyn Fn(&mut Summary), &'a str);
+    let wrong: [Change<'_>; 10] = [
         (&|it| it.rows = 0, "it has 0 rows"),
         (&|it| it.weight = f64::NAN, "its weights sum to NaN"),
         (&|it| it.weight += 1.0, "rows that count alike"),

@@ -1,0 +1,105 @@
+//! Whether a model that came with a question is one of the plan's, and a clinic's rows as it sees them.
+
+use sgq::problem::Regression;
+
+use super::{
+    StudyPlan, Summary, VariableSummary,
+    layout::{Layout, SkeletonError},
+};
+use crate::{Encoding, Variable, encoding::Levels};
+
+/// The largest root mean square of a scaled column that a clinic answers for. Of an honest scaling it is at most the root of how many times
+/// more rows all clinics have together.
+const LARGEST_COLUMN: f64 = 1e4;
+
+/// A model, and a clinic's rows as it sees them.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// What tells it from others.
+    pub hash: String,
+    pub regression: Regression,
+    pub weights: Vec<f64>,
+}
+
+/// What tells one model from another.
+pub(super) fn hash(model: &Encoding) -> Result<String, String> {
+    let json = serde_json::to_string(model).map_err(|error| error.to_string())?;
+    Ok(blake3::hash(json.as_bytes()).to_hex().to_string())
+}
+
+impl Prepared {
+    pub fn new(plan: &StudyPlan, model: &Encoding, data: &[u8], name: &str, own: &Summary) -> Result<Self, String> {
+        belongs(plan, model, own)?;
+        let data = model.encode(data, name, true).map_err(|error| error.to_string())?;
+        if let Some((column, size)) = too_large(&data.rows, &data.column_names) {
+            return Err(format!(
+                "the model's scaling does not fit these rows: {column} has a root mean square of {size:.1e} once it is scaled"
+            ));
+        }
+        let builder = data.builder(plan.family.into()).map_err(|error| error.to_string())?.l2(plan.l2);
+        let builder = if model.has_intercept() { builder.free_intercept() } else { builder };
+        let regression = builder.bare().map_err(|error| error.to_string())?;
+        Ok(Self { hash: hash(model)?, regression, weights: data.weights })
+    }
+}
+
+/// The first column that no honest scaling makes so large.
+fn too_large<'n>(rows: &sgq::problem::Rows, names: &'n [String]) -> Option<(&'n str, f64)> {
+    let dim = rows.dim();
+    let mut squares = vec![0.0; dim];
+    let mut line = vec![0.0; dim];
+    for row in 0..rows.count() {
+        line.fill(0.0);
+        rows.add_scaled(row, 1.0, &mut line);
+        squares.iter_mut().zip(&line).for_each(|(sum, value)| *sum += value * value);
+    }
+    let sizes = squares.iter().map(|sum| (sum / rows.count() as f64).sqrt());
+    let found = sizes.zip(names).find(|(size, _)| size.is_nan() || *size > LARGEST_COLUMN);
+    found.map(|(size, name)| (&**name, size))
+}
+
+/// Whether the columns are those that the plan's formula has, with levels among which a clinic's own are.
+fn belongs(plan: &StudyPlan, model: &Encoding, own: &Summary) -> Result<(), String> {
+    let layout = Layout::of(&plan.formula)?;
+    let others = |what: &str| Err(format!("the model has another {what} than the plan"));
+    if model.formula() != Some(&plan.formula) {
+        return others("formula");
+    }
+    if model.response() != plan.formula.response() || !model.target().fits(plan.family.into()) {
+        return others("target");
+    }
+    if model.offset() != layout.offset.as_ref() {
+        return others("offset");
+    }
+    if model.weight() != plan.weight.as_deref() {
+        return others("weight");
+    }
+    let skeleton = layout.skeleton(|atom| {
+        let own = own.variables.iter().find(|variable| variable.is_of(atom));
+        match own.ok_or_else(|| format!("the model lacks {atom}"))? {
+            VariableSummary::Number { of, .. } => Ok(Variable::Number(of.clone())),
+            VariableSummary::Factor { of, levels: own } => {
+                let found = model.variables().iter().find_map(|variable| match variable {
+                    Variable::Factor { column, levels } if column == of => Some(levels),
+                    _ => None,
+                });
+                let levels = found.ok_or_else(|| format!("the model has no levels of {of}"))?;
+                let finder = Levels::new(levels);
+                match own.iter().find(|count| finder.find(&count.level).is_none()) {
+                    Some(count) => Err(format!("the model lacks the level {:?} of {of}", count.level)),
+                    None => Ok(Variable::Factor { column: of.clone(), levels: levels.clone() }),
+                }
+            }
+        }
+    });
+    let skeleton = skeleton.map_err(|error| match error {
+        SkeletonError::Variable(why) => why,
+        SkeletonError::Formula(error) => error.to_string(),
+        SkeletonError::Single(columns) => format!("the model has a single level of {}", columns.join(", ")),
+    })?;
+    let columns = model.columns().iter().map(|column| &column.parts);
+    let is_so = skeleton.intercept == model.has_intercept()
+        && skeleton.variables == model.variables()
+        && skeleton.columns.iter().eq(columns);
+    if is_so { Ok(()) } else { Err("the model's columns are not those of the plan's formula".to_owned()) }
+}
