@@ -61,7 +61,9 @@ pub(crate) struct Constants {
     pub least_spread: f64,
     /// A matrix is fitted anew after every `1 + d/32 + k/256` answers;
     pub dim_per_fit: usize,
-    pub users_per_fit: usize,
+    /// and the point moves after every `1 + k/256`: a move looks at everybody asked, so that an answer never costs more than looking at
+    /// so many.
+    pub users_per_move: usize,
     /// up to so many directions also with every new one, and while few users were asked.
     pub fitted_at_once: usize,
 
@@ -220,7 +222,7 @@ pub(crate) const FRUGAL: Constants = Constants {
     least_curvature: 1e-7,
     least_spread: 1e-3,
     dim_per_fit: 32,
-    users_per_fit: 256,
+    users_per_move: 256,
     fitted_at_once: 64,
     alignment_doubt: 3.0,
     least_certain_gain: 0.05,

@@ -16,6 +16,7 @@ mod noise;
 mod outliers;
 mod outside;
 mod own;
+mod pace;
 mod remaining;
 mod scale;
 mod secants;
@@ -40,6 +41,7 @@ use noise::Noise;
 use outliers::Outliers;
 pub(crate) use outliers::Verdict;
 pub(crate) use own::{Mean, Own, Spread as UserSpread};
+use pace::Pace;
 use remaining::Hindsight;
 pub use remaining::Remaining;
 pub(crate) use scale::Scale;
@@ -96,6 +98,8 @@ pub struct Model {
     answers_come_late: bool,
     /// Whether the last answer was asked for after a move by the model.
     after_move: bool,
+    /// When it is time to look at everybody.
+    pace: Pace,
     /// Whether steps with a proof are taken in place of the model's.
     proven_steps: bool,
     /// Whether the last answer points uphill along the way from the anchor.
@@ -186,6 +190,8 @@ pub(crate) enum Move {
     ByModel { anchor: Vec<f64>, followed: Followed },
     /// By the model, which had nothing to say: the point stayed.
     Nowhere,
+    /// By the model, which takes in more answers at this point first.
+    Later,
     /// By a step with a proof.
     Proven,
     /// By users' own quadratics, and whether that was cut short.
@@ -244,7 +250,9 @@ impl Belief for Model {
         let units = self.units.clone();
         let (point, gradient) = (units.point_inside(reply.point), units.gradient_inside(reply.gradient));
         self.observe_inside(&Reply { point: &point, gradient: &gradient, ..*reply });
-        self.fit_units(reply.point);
+        if !self.waits() {
+            self.fit_units(reply.point);
+        }
         self.mean_outside = self.units.gradient_outside(self.answers.mean_gradient()).into_owned();
     }
 
@@ -254,6 +262,8 @@ impl Belief for Model {
         self.all_sizes -= self.sizes[user];
         self.square_sizes -= self.sizes[user] * self.sizes[user];
         self.estimate = None;
+        self.pace.hurry();
+        self.alignment.forget_mean();
         // What was believed of another objective says nothing of this one.
         (self.remaining, self.hindsight) = (None, Hindsight::default());
         if self.plan.is_some() {
@@ -321,7 +331,12 @@ impl Model {
         }
         if let Some(own) = &mut self.own {
             own.take(reply, self.sizes[user]);
-            own.fit(&self.sizes, self.square_sizes, self.answers.users());
+            if own.mean().is_none() || self.proven_steps {
+                self.pace.hurry();
+            }
+            if self.pace.is_due(self.answers.count()) {
+                own.fit(&self.sizes, self.square_sizes, self.answers.users());
+            }
             if own.mean().is_some() {
                 self.answers.take(user, self.sizes[user], (point, gradient), 0.0, None);
                 // It would have to begin anew.
@@ -342,15 +357,24 @@ impl Model {
         let length = surely(kernel::norm(gradient), noise) / self.sizes[user];
         self.verdict = match self.proven_steps {
             true => self.outliers.believe(),
-            false => self.outliers.judge(user, length, self.uphill, || self.answers.longest(&self.sizes)),
+            false => {
+                self.outliers.judge(user, length, self.uphill, |enough| self.answers.longest_up_to(&self.sizes, enough))
+            }
         };
         if matches!(self.verdict, Verdict::SetAside { .. }) {
+            self.pace.hurry();
             self.cannot_tell();
         } else {
             self.take(user, point, gradient, noise);
-            self.fit(point);
+            if self.proven_steps || self.plan.is_none() {
+                self.pace.hurry();
+            }
+            if self.pace.is_due(self.answers.count()) {
+                self.fit(point);
+            }
         }
     }
+
     /// Before the first answer.
     pub fn new() -> Self {
         Self::default()
@@ -383,6 +407,16 @@ impl Model {
     /// Whether everybody's answer is held.
     pub fn all_asked(&self) -> bool {
         self.answers.all_asked()
+    }
+
+    /// How many answers are taken in before the point moves: § 8.5.
+    pub fn answers_per_move(&self) -> usize {
+        Pace::answers_per_move(self.answers.count())
+    }
+
+    /// Whether the point is to stay for more answers.
+    pub(crate) fn waits(&self) -> bool {
+        self.pace.waits()
     }
 
     /// The users whose answers are held, in the order of the first time.
@@ -537,6 +571,8 @@ impl Model {
         match how {
             Move::ByModel { .. } | Move::ByOwn { .. } => self.look_ahead(to),
             Move::Nowhere | Move::Proven => self.cannot_tell(),
+            // What was said of this point still holds.
+            Move::Later => {}
         }
         if let Move::ByModel { anchor, followed } = how {
             let kept =
@@ -564,6 +600,7 @@ impl Model {
         let kept = self.kept(user, point, gradient, noise);
         let news = self.answers.take(user, size, (point, gradient), noise, kept);
         let before = self.answers.replaced();
+        self.alignment.replace(user, &self.answers, &self.sizes);
         let Some(now) = self.answers.get(user) else {
             return;
         };
@@ -573,7 +610,7 @@ impl Model {
         match &mut self.plan {
             Some(plan) => {
                 let news = news.as_ref().zip(before).map(|(secant, before)| {
-                    let expected = alignment::expected(size, before, &self.answers, &self.sizes, &secant.direction);
+                    let expected = self.alignment.expected(size, before, &self.answers, &self.sizes, &secant.direction);
                     let shared = plan.shared_along(&expected, &secant.direction);
                     self.alignment.learn(secant, &expected, shared, secants_kept(users, weight), weight);
                     secant.without(self.alignment.strength(point.len(), most), &expected)
@@ -598,7 +635,7 @@ impl Model {
 
     /// A new user's length over the mean one, itself included.
     fn times_the_mean_length(&self, length: f64) -> f64 {
-        let lengths = self.answers.iter().map(|(_, answer)| answer.norm).sum::<f64>() + length;
+        let lengths = self.answers.lengths() + length;
         length * (self.answers.count() + 1) as f64 / lengths
     }
 
@@ -627,6 +664,7 @@ impl Model {
     /// All sizes are one, as before anybody was asked: users who tell their Hessians need no others but known ones.
     fn forget_sizes(&mut self) {
         let users = self.users() as f64;
+        self.alignment.forget_mean();
         self.sizes.fill(1.0);
         (self.all_sizes, self.square_sizes) = (users, users);
     }
@@ -648,7 +686,7 @@ impl Model {
 
     /// Estimates the mean gradient at another point than that of the last answer.
     pub(crate) fn look_from(&mut self, point: &[f64]) {
-        if !matches!(self.verdict, Verdict::SetAside { .. }) {
+        if !matches!(self.verdict, Verdict::SetAside { .. }) && !self.waits() {
             self.fit(point);
         }
     }
@@ -667,6 +705,7 @@ impl Model {
             square_sizes: self.square_sizes,
             scale: self.scale.mean,
             aligned,
+            news: self.pace.answers_of_last(),
             point,
         };
         if let Some(spread) = plan.refit(&view) {
@@ -721,6 +760,8 @@ pub(crate) struct View<'a> {
     scale: f64,
     /// `η`.
     aligned: f64,
+    /// How many answers are new.
+    news: usize,
     point: &'a [f64],
 }
 

@@ -25,6 +25,30 @@ pub struct Informative {
     again: bool,
     /// How often somebody was asked again for the curvature on the way, where no `L_i` are known.
     looked_again: usize,
+    /// Those who come next while the point stays where it is.
+    next: Ranking,
+}
+
+/// The users whom it is worth the most to ask again at a point, with what it is worth. Where many were asked, the point stays for several
+/// answers, which change nothing in the order of the others: § 8.5.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Ranking {
+    by: Worth,
+    point: Vec<f64>,
+    /// The best one last.
+    users: Vec<(f64, usize)>,
+}
+
+/// By what users are ranked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Worth {
+    /// How much of an answer has faded: Eq. (39).
+    #[default]
+    Faded,
+    /// How far away the last answer is: Eq. (40).
+    Far,
+    /// What a Hessian there would tell: Eq. (55).
+    Gain,
 }
 
 impl Informative {
@@ -47,23 +71,45 @@ impl Informative {
     /// short and it is time to see how far quadratics can be trusted; Eq. (56).
     fn by_own(&mut self, own: &Own, scene: &Scene<'_, Model>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         let belief = scene.belief;
-        let gains = || {
+        let gains = |most| {
             let free = belief.asked().filter(|user| scene.is_free(*user));
-            free.filter_map(|user| own.gain(user, scene.point).map(|gain| (gain / scene.cost(user), user)))
+            best(free.filter_map(|user| own.gain(user, scene.point).map(|gain| (gain / scene.cost(user), user))), most)
         };
         let Some(unasked) = self.unasked(scene) else {
-            let user = gains().reduce(larger).map(|(_, user)| user);
-            return user.map_or_else(|| scene.any_free(random), Ok).map(again_to);
+            let again = self.to_ask_again(Worth::Gain, scene, gains, |_| true);
+            return again.map_or_else(|| scene.any_free(random), Ok).map(again_to);
         };
         let told = own.mean().map_or(0.0, Mean::told_by_new) * belief.size(unasked).powi(2) / scene.cost(unasked);
         let is_enough =
             |gain: f64| belief.asked().len() >= FRUGAL.reask_error_after && gain > FRUGAL.reask_error_ratio * told;
         let again = match self.again {
             true => None,
-            false => gains().reduce(larger).filter(|(gain, _)| own.cut || is_enough(*gain)),
+            false => self.to_ask_again(Worth::Gain, scene, gains, |gain| own.cut || is_enough(gain)),
         };
         self.again = again.is_some();
-        Ok(again.map_or_else(|| new(unasked), |(_, user)| again_to(user)))
+        Ok(again.map_or_else(|| new(unasked), again_to))
+    }
+
+    /// The user whom it is worth the most to ask again, if it is worth that.
+    fn to_ask_again(
+        &mut self,
+        by: Worth,
+        scene: &Scene<'_, Model>,
+        best: impl FnOnce(usize) -> Vec<(f64, usize)>,
+        is_worth: impl FnOnce(f64) -> bool,
+    ) -> Option<usize> {
+        let most = scene.belief.answers_per_move();
+        if most == 1 {
+            return best(1).first().filter(|(worth, _)| is_worth(*worth)).map(|(_, user)| *user);
+        }
+        let next = &mut self.next;
+        while next.users.pop_if(|(_, user)| !scene.is_free(*user)).is_some() {}
+        if next.by != by || next.point != scene.point || next.users.is_empty() {
+            let mut users = best(most);
+            users.reverse();
+            *next = Ranking { by, point: scene.point.to_vec(), users };
+        }
+        next.users.pop_if(|(worth, _)| is_worth(*worth)).map(|(_, user)| user)
     }
 
     /// The next who was not asked.
@@ -89,28 +135,32 @@ fn again_to(user: usize) -> Chosen {
     Chosen::because(user, Why::Again)
 }
 
-/// Who was asked has a score, and when that was: the largest score for each unit of cost in the less recently asked half, and
-/// whose it is. Ties go to the lowest user.
-fn largest(scene: &Scene<'_, Model>, score: impl Fn(usize) -> Option<(f64, u64)>) -> Option<(f64, usize)> {
+/// Who was asked has a score, and when that was: so many of the largest scores for each unit of cost in the less recently asked half, and
+/// whose they are.
+fn largest(scene: &Scene<'_, Model>, most: usize, score: impl Fn(usize) -> Option<(f64, u64)>) -> Vec<(f64, usize)> {
     let mut scores: Vec<(u64, f64, usize)> = scene
         .belief
         .asked()
         .filter(|user| scene.is_free(*user))
         .filter_map(|user| score(user).map(|(score, when)| (when, score / scene.cost(user), user)))
         .collect();
-    let middle = scores.len().checked_sub(1)? / 2;
-    scores.select_nth_unstable_by_key(middle, |(when, ..)| *when);
-    scores[..=middle].iter().map(|(_, score, user)| (*score, *user)).reduce(larger)
+    let Some(last) = scores.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    scores.select_nth_unstable_by_key(last / 2, |(when, ..)| *when);
+    best(scores[..=last / 2].iter().map(|(_, score, user)| (*score, *user)), most)
 }
 
-/// The larger score, and whose it is. Ties go to the lowest user.
-fn larger(one: (f64, usize), other: (f64, usize)) -> (f64, usize) {
-    if other.0 > one.0 || (other.0 == one.0 && other.1 < one.1) { other } else { one }
-}
-
-/// Whose last answer may be off by the most: Eq. (40).
-fn farthest(scene: &Scene<'_, Model>) -> Option<(f64, usize)> {
-    largest(scene, |user| scene.belief.staleness(user, scene.point))
+/// So many of the largest scores, the largest first, and whose they are. Ties go to the lowest user.
+fn best(scores: impl Iterator<Item = (f64, usize)>, most: usize) -> Vec<(f64, usize)> {
+    let by_score = |one: &(f64, usize), other: &(f64, usize)| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1));
+    let mut scores: Vec<(f64, usize)> = scores.collect();
+    if scores.len() > most {
+        scores.select_nth_unstable_by(most, by_score);
+        scores.truncate(most);
+    }
+    scores.sort_unstable_by(by_score);
+    scores
 }
 
 impl Choice<Model> for Informative {
@@ -130,6 +180,8 @@ impl Choice<Model> for Informative {
         if let Some(user) = belief.set_aside_last().filter(|user| scene.is_free(*user)) {
             return Ok(Chosen::because(user, Why::SetAside));
         }
+        // Whose last answer may be off by the most: Eq. (40).
+        let farthest = |most| largest(scene, most, |user| belief.staleness(user, scene.point));
         let size_squared = |user: usize| belief.size(user) * belief.size(user);
         if let Some(unasked) = self.unasked(scene) {
             let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
@@ -139,20 +191,22 @@ impl Choice<Model> for Informative {
             // Every second time, or those who were not asked might wait for ever.
             let may_ask_again = !self.again && asked >= FRUGAL.reask_after;
             let again = match (looks, may_ask_again) {
-                (true, _) => farthest(scene).filter(|(far, _)| *far > 0.0),
-                (false, true) => largest(scene, faded).filter(|(worth, _)| *worth > enough),
+                (true, _) => self.to_ask_again(Worth::Far, scene, farthest, |far| far > 0.0),
+                (false, true) => {
+                    self.to_ask_again(Worth::Faded, scene, |most| largest(scene, most, faded), |worth| worth > enough)
+                }
                 (false, false) => None,
             };
             self.again = again.is_some();
             self.looked_again += usize::from(looks && self.again);
-            return Ok(again.map_or_else(|| new(unasked), |(_, user)| again_to(user)));
+            return Ok(again.map_or_else(|| new(unasked), again_to));
         }
         if belief.has_failed() {
             // The proof is for users at random.
             return Ok(Chosen::user(scene.any_free(random)?));
         }
-        match farthest(scene) {
-            Some((_, user)) => Ok(again_to(user)),
+        match self.to_ask_again(Worth::Far, scene, farthest, |_| true) {
+            Some(user) => Ok(again_to(user)),
             None if scene.all_free() => Err(ChoiceError::NoScore),
             // Who can be asked was never asked, or nobody can be.
             None => Ok(Chosen::user(scene.any_free(random)?)),

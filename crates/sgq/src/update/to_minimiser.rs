@@ -88,11 +88,14 @@ impl ToMinimiser {
             Verdict::BelievedAfterAll => self.reach.restore(),
             Verdict::Believed => {}
         }
-        self.reach.grow(|| kernel::distance(step.reply.point, belief.anchor()));
+        if !belief.waits() {
+            self.reach.grow(|| kernel::distance(step.reply.point, belief.anchor()));
+        }
         let had_failed = self.safeguard.has_failed();
         let known = step.smoothness.filter(|_| belief.is_told_smoothness());
         self.safeguard.watch(belief, known.map(Smoothness::each), &units.point_outside(step.reply.point));
         let how = match (self.safeguard.has_failed(), had_failed, belief.answers().replaced()) {
+            (false, ..) if belief.waits() => Move::Later,
             (false, ..) => self.go(belief, step.reply.point, point),
             // SAGA's steps, from the answer after the one that showed the failure on.
             (true, true, Some(kept)) => {
@@ -146,6 +149,9 @@ impl Update<Model> for ToMinimiser {
 
     fn step(&mut self, step: Step<'_, Model>, _random: &mut Random, point: &mut [f64]) -> bool {
         if let Some(quadratics) = step.belief.own() {
+            if step.belief.waits() {
+                return true;
+            }
             let cut = own::go(quadratics, point);
             step.belief.moved(cut.map_or(Move::Nowhere, |cut| Move::ByOwn { cut }), point);
             return true;

@@ -6,7 +6,7 @@ use super::{
     answers::{Answer, Answers},
     secants::Secant,
 };
-use crate::{frugal::FRUGAL, kernel};
+use crate::{frugal::FRUGAL, kernel, matrix::Square};
 
 /// A user's rows make its gradient, and its curvature as well: where they are few, or alike, it bends most along its own
 /// gradient. `D̂_i = η Δ_i`, `Δ_i = s_i g_i g_iᵀ / ‖g_i‖² − M`, where `M` makes the mean zero, and `η` is learned from secants.
@@ -16,6 +16,40 @@ pub(super) struct Alignment {
     seen: f64,
     looked: f64,
     count: f64,
+    /// `M`, kept up to date where adding it up anew takes long; none where few were asked, or where a matrix would be too large.
+    mean: Option<Mean>,
+}
+
+/// `Σ s² g gᵀ / ‖g‖²`, and `Σ s`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Mean {
+    squares: Square,
+    sizes: f64,
+}
+
+impl Mean {
+    fn new(answers: &Answers, sizes: &[f64]) -> Self {
+        let mut mean = Self { squares: Square::zero(answers.mean_gradient().len()), sizes: 0.0 };
+        for (user, answer) in answers.iter() {
+            mean.sizes += sizes[user];
+            mean.add(sizes[user] * sizes[user], answer);
+        }
+        mean
+    }
+
+    fn add(&mut self, weight: f64, answer: &Answer) {
+        let factor = weight / (answer.norm * answer.norm);
+        // Neither a gradient of zero, nor one past what numbers can hold.
+        if factor.is_finite() && factor != 0.0 {
+            self.squares.add_outer(factor, &answer.gradient, &answer.gradient);
+        }
+    }
+
+    fn times(&self, v: &[f64]) -> Vec<f64> {
+        let mut image = self.squares.times_vector(v);
+        image.iter_mut().for_each(|value| *value /= self.sizes);
+        image
+    }
 }
 
 impl Alignment {
@@ -36,17 +70,39 @@ impl Alignment {
             (keep * self.seen + weight * seen, keep * self.looked + weight * kernel::norm_squared(expected));
         // Not past what numbers can hold.
         if seen.is_finite() && looked.is_finite() {
-            *self = Self { seen, looked, count: keep * self.count + weight };
+            (self.seen, self.looked, self.count) = (seen, looked, keep * self.count + weight);
         }
     }
-}
 
-/// `Δ_i v`, Eq. (18), of a user of this size with this answer.
-pub(super) fn expected(size: f64, answer: &Answer, answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
-    let mut expected = mean_along(answers, sizes, v);
-    expected.iter_mut().for_each(|value| *value = -*value);
-    add_along(&mut expected, size, answer, kernel::dot(&answer.gradient, v));
-    expected
+    /// Takes a user's new answer in place of the one before into the mean of all.
+    pub fn replace(&mut self, user: usize, answers: &Answers, sizes: &[f64]) {
+        let is_large = answers.count() >= FRUGAL.users_per_move && answers.mean_gradient().len() <= FRUGAL.dense_up_to;
+        match (&mut self.mean, answers.get(user)) {
+            (Some(mean), Some(now)) => {
+                let size = sizes[user];
+                match answers.replaced() {
+                    Some(before) => mean.add(-size * size, before),
+                    None => mean.sizes += size,
+                }
+                mean.add(size * size, now);
+            }
+            _ if is_large => self.mean = Some(Mean::new(answers, sizes)),
+            _ => {}
+        }
+    }
+
+    /// The mean of all is to be added up anew.
+    pub fn forget_mean(&mut self) {
+        self.mean = None;
+    }
+
+    /// `Δ_i v`, Eq. (18), of a user of this size with this answer.
+    pub fn expected(&self, size: f64, answer: &Answer, answers: &Answers, sizes: &[f64], v: &[f64]) -> Vec<f64> {
+        let mut expected = self.mean.as_ref().map_or_else(|| mean_along(answers, sizes, v), |mean| mean.times(v));
+        expected.iter_mut().for_each(|value| *value = -*value);
+        add_along(&mut expected, size, answer, kernel::dot(&answer.gradient, v));
+        expected
+    }
 }
 
 /// Adds `weight · g gᵀv / ‖g‖²`, where `slope` is `gᵀv`; nothing where the gradient is zero, or past what numbers can hold.

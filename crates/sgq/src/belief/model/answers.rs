@@ -15,6 +15,8 @@ pub(crate) struct Answers {
     asked: Vec<usize>,
     sum: CompensatedSum,
     mean: Vec<f64>,
+    /// `Σ ‖g_i‖`.
+    lengths: f64,
     /// How many of them are no longer users.
     left: usize,
     clock: u64,
@@ -90,9 +92,11 @@ impl Answers {
         let most = secants_of_each(self.held.len(), point.len()) - 1;
         earlier.drain(..earlier.len().saturating_sub(most));
         self.latest = Some(user);
+        let norm = kernel::norm(&gradient);
+        self.lengths += norm - before.as_ref().map_or(0.0, |before| before.norm);
         self.held[user] = Some(Box::new(Answer {
             point: point.to_vec(),
-            norm: kernel::norm(&gradient),
+            norm,
             gradient,
             when: self.clock,
             times: before.as_ref().map_or(0, |before| before.times) + 1,
@@ -133,6 +137,7 @@ impl Answers {
             }
         }
         self.mean_before = gradient(&self.mean_before);
+        self.lengths = self.add_lengths();
         self.sum_anew();
         self.average();
     }
@@ -203,6 +208,7 @@ impl Answers {
         self.left += 1;
         if let Some(before) = self.held[user].take() {
             self.asked.retain(|other| *other != user);
+            self.lengths -= before.norm;
             self.sum.replace(&before.gradient, &vec![0.0; before.gradient.len()]);
             self.average();
         }
@@ -227,9 +233,29 @@ impl Answers {
         &self.mean
     }
 
-    /// The length of the longest last gradient, sizes taken out.
-    pub fn longest(&self, sizes: &[f64]) -> f64 {
-        self.iter().map(|(user, answer)| answer.norm / sizes[user]).fold(0.0, f64::max)
+    /// The sum of the lengths of all last gradients.
+    pub fn lengths(&self) -> f64 {
+        // Kept up to date where adding all up takes long, or where they were past what numbers can hold.
+        match self.count() < FRUGAL.users_per_move || !self.lengths.is_finite() {
+            true => self.add_lengths(),
+            false => self.lengths,
+        }
+    }
+
+    fn add_lengths(&self) -> f64 {
+        self.iter().map(|(_, answer)| answer.norm).sum()
+    }
+
+    /// The length of the longest last gradient, sizes taken out; or of the first that is as long as `enough`.
+    pub fn longest_up_to(&self, sizes: &[f64], enough: f64) -> f64 {
+        let mut longest = 0.0;
+        for (user, answer) in self.iter() {
+            longest = f64::max(longest, answer.norm / sizes[user]);
+            if longest >= enough {
+                break;
+            }
+        }
+        longest
     }
 }
 

@@ -223,9 +223,9 @@ impl Dense {
         self.known = None;
         // With many parameters or users a fit takes long, and one answer changes little.
         let dim = self.sums.start.len();
-        let every = 1 + dim / FRUGAL.dim_per_fit + view.answers.count() / FRUGAL.users_per_fit;
+        let every = 1 + dim / FRUGAL.dim_per_fit + view.answers.count() / FRUGAL.users_per_move;
         let is_early = view.answers.count() <= 2 * every && dim <= FRUGAL.fitted_at_once;
-        self.since += 1;
+        self.since += view.news;
         if self.fit.is_none() || self.since >= every || is_early {
             let fit = self.fit(view, answers)?;
             if let (Some(followed), Some(fit)) = (&mut self.followed, &mut self.fit)

@@ -31,8 +31,8 @@ impl Outliers {
         self.last.map(|(user, _)| user)
     }
 
-    /// Judges an answer of this length, where the longest held has that one.
-    pub fn judge(&mut self, user: usize, length: f64, uphill: bool, longest: impl FnOnce() -> f64) -> Verdict {
+    /// Judges an answer of this length, where the longest held has that one; or one that is long enough, if any is.
+    pub fn judge(&mut self, user: usize, length: f64, uphill: bool, longest: impl FnOnce(f64) -> f64) -> Verdict {
         let verdict = self.look(user, length, uphill, longest);
         self.last = None;
         if let Verdict::SetAside { .. } = verdict {
@@ -46,12 +46,12 @@ impl Outliers {
     }
 
     /// How that would be: Eq. (34) and (35).
-    pub fn look(&self, user: usize, length: f64, uphill: bool, longest: impl FnOnce() -> f64) -> Verdict {
+    pub fn look(&self, user: usize, length: f64, uphill: bool, longest: impl FnOnce(f64) -> f64) -> Verdict {
         if self.last.is_some_and(|(who, before)| who == user && length > FRUGAL.as_long * before) {
             return Verdict::BelievedAfterAll;
         }
         // Uphill along the last move, and longer by far than anything before: the move went where the model does not hold.
-        let times_longer = if uphill { length / longest() } else { 0.0 };
+        let times_longer = if uphill { length / longest(length) } else { 0.0 };
         let times = self.times.iter().find(|(who, _)| *who == user).map_or(0, |(_, times)| *times);
         if times >= FRUGAL.set_aside_times || times_longer.is_nan() || times_longer <= FRUGAL.set_aside_length {
             return Verdict::Believed;

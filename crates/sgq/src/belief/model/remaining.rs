@@ -103,10 +103,16 @@ impl Hindsight {
         self.parts.clear();
     }
 
-    /// Now and then takes a record of where the run stands, and looks back at the one that is a pass old.
-    fn look(&mut self, users: usize, point: &[f64], gap: f64, expected_at: impl Fn(&[f64]) -> Option<f64>) {
+    /// Now and then takes a record of where the run stands after so many new answers, and looks back at the one that is a pass old.
+    fn look(
+        &mut self,
+        users: usize,
+        news: usize,
+        (point, gap): (&[f64], f64),
+        expected_at: impl Fn(&[f64]) -> Option<f64>,
+    ) {
         let records = if point.len() <= FRUGAL.dense_up_to { FRUGAL.looks_back } else { FRUGAL.looks_back_low_rank };
-        self.since += 1;
+        self.since += news;
         if self.since < users.div_ceil(records) {
             return;
         }
@@ -141,7 +147,8 @@ impl Model {
     pub(super) fn look_ahead(&mut self, point: &[f64]) {
         self.remaining = self.gap(point).and_then(|gap| {
             let mut hindsight = std::mem::take(&mut self.hindsight);
-            hindsight.look(self.users(), point, gap.mean(), |old| Some(self.gap(old)?.mean()));
+            let news = self.pace.answers_of_last();
+            hindsight.look(self.users(), news, (point, gap.mean()), |old| Some(self.gap(old)?.mean()));
             self.hindsight = hindsight;
             let remaining = self.remains(&gap)?;
             // Hessians say all of curvature.

@@ -89,7 +89,8 @@ impl Model {
         }
         let length = surely(kernel::norm(gradient), noise.of(variance, point.len())) / self.sizes[user];
         let uphill = self.is_uphill_at(point, gradient);
-        let verdict = self.outliers.look(user, length, uphill, || self.answers.longest(&self.sizes));
+        let verdict =
+            self.outliers.look(user, length, uphill, |enough| self.answers.longest_up_to(&self.sizes, enough));
         matches!(verdict, Verdict::SetAside { .. })
     }
 }

@@ -161,6 +161,7 @@ impl Model {
         }
         (self.plan, self.alignment, self.estimate) = (None, Alignment::default(), None);
         self.changed_units = true;
+        self.pace.hurry();
         if self.scale.mean > 0.0 {
             self.begin_plan();
         }
