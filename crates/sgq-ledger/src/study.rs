@@ -190,7 +190,13 @@ impl<'a> Sources<'a> {
     pub fn tolerance(&self) -> Option<f64> {
         let (terms, study) = (self.header.terms.as_deref()?, self.study(StdErrors::Model)?);
         let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
-        precision.tolerance(self.session, self.session.stop_reason())
+        let stop = self.session.stop_reason();
+        // Somebody has left since it stopped: what is minimised is another objective.
+        let is_open_again = stop.is_some_and(StopReason::is_converged) && self.session.remaining().is_none();
+        match self.header.settings.tolerance.filter(|_| is_open_again) {
+            Some(first) => Some(first),
+            None => precision.tolerance(self.session, stop),
+        }
     }
 
     /// Whether everybody is to be asked the closing question now: the run is where it was to get.

@@ -11,6 +11,7 @@ mod killing;
 mod kills;
 mod life;
 mod protection;
+mod study;
 mod unexpected;
 #[cfg(unix)]
 mod users;
