@@ -50,7 +50,7 @@ pub struct Options {
 /// let mut clinic = Clinic::new(plan, data, "north", &Options::default())?;
 /// let reply = clinic.answer(&question);
 /// assert!(reply.line.starts_with(r#"{"ticket":0,"user":"north","summary":{"rows":3,"#));
-/// assert!(reply.words.starts_with("the first question: 11 numbers given"), "{}", reply.words);
+/// assert!(reply.words.starts_with("the first question: 10 numbers given"), "{}", reply.words);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -276,7 +276,10 @@ impl Clinic {
         }
         let (before, _) = self.given();
         if before >= rules.answers_each {
-            return Err(format!("{before} questions were answered, as many as the plan allows"));
+            return Err(format!(
+                "{} answered, as many as the plan allows",
+                counted(before, "question was", "questions were")
+            ));
         }
         if self.noise.is_some() && wants.contains(&Detail::Hessian) {
             return Err(
@@ -329,7 +332,10 @@ impl Clinic {
         if before >= rules.closing {
             return Err(match rules.closing {
                 0 => "it is a closing question, which the plan does not allow".to_owned(),
-                _ => format!("{before} closing questions were answered, as many as the plan allows"),
+                _ => format!(
+                    "{} answered, as many as the plan allows",
+                    counted(before, "closing question was", "closing questions were")
+                ),
             });
         }
         if self.noise.is_some() {

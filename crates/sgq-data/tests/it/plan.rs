@@ -1,11 +1,15 @@
 //! What a consortium agrees to.
 
 mod agreeing;
+mod answers;
 mod file;
+mod logs;
+mod refusals;
 mod summaries;
 
+use serde_json::{Value, json};
 use sgq::Random;
-use sgq_data::plan::{StudyPlan, Summary};
+use sgq_data::plan::{Agreed, Clinic, Options, Reply, StudyPlan, Summary, agree};
 
 fn plan(formula: &str, family: &str) -> StudyPlan {
     StudyPlan::new(formula.parse().unwrap(), family.parse().unwrap())
@@ -36,4 +40,32 @@ fn sites() -> (String, Vec<(String, String)>) {
     }
     let rows = own.iter().flat_map(|(_, text)| text.lines().skip(1)).map(|line| line.to_owned() + "\n");
     (format!("{COLUMNS}\n") + &rows.collect::<String>(), own)
+}
+
+/// What all five sites agree on.
+fn agreed(plan: &StudyPlan, own: &[(String, String)]) -> Agreed {
+    let summaries: Vec<Summary> = own.iter().map(|(_, text)| summary(text, plan)).collect();
+    let users: Vec<(&str, &Summary)> = own.iter().map(|(name, _)| &**name).zip(&summaries).collect();
+    agree(plan, &users).unwrap()
+}
+
+fn clinic(plan: &StudyPlan, (name, text): &(String, String), options: &Options) -> Clinic {
+    Clinic::new(plan.clone(), text.clone().into_bytes(), name, options).unwrap()
+}
+
+fn question(plan: &StudyPlan, user: &str, ticket: u64, wants: &[&str], at: Option<(&[f64], &Agreed)>) -> Value {
+    let mut question = json!({"ticket": ticket, "user": user, "wants": wants, "plan": plan.id()});
+    if let Some((point, agreed)) = at {
+        question["point"] = json!(point);
+        question["model"] = json!(agreed.encoding);
+    }
+    question
+}
+
+fn value(reply: &Reply) -> Value {
+    serde_json::from_str(&reply.line).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    serde_json::from_value(value.clone()).unwrap()
 }
