@@ -46,8 +46,8 @@ class GlmResult:
         _sgq.glm_check(told, place)
         result = cls(told.decode())
         beside = place.with_name("influence.csv")
-        if "influence" not in result.fit and beside.is_file():
-            result.fit["influence"] = _read_influence(beside, result._names)
+        if "influences" not in result.fit and beside.is_file():
+            result.fit["influences"] = _read_influence(beside, result._names)
         return result
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -111,7 +111,7 @@ class GlmResult:
         where the others alone do not determine the coefficients.
         """
         rows = []
-        for line in self.fit.get("influence") or []:
+        for line in self.fit.get("influences") or []:
             changes = line["in_std_errors"] or [float("nan")] * len(self._names)
             rows.append({"user": line["user"], "largest": line["largest"], "flagged": line["flagged"], **dict(zip(self._names, changes))})
         if _has_pandas():
@@ -251,6 +251,24 @@ class GlmResult:
         """The table as text, laid out as that of statsmodels."""
         lower, upper = self._ends(alpha)
         return table(self, lower.tolist(), upper.tolist(), alpha)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The whole report as one page that needs no other file: coefficients, forest plot, influence, and how they came about. It is
+        that of `sgq fit`; written to a file as well where one is named."""
+        page = _sgq.glm_page(json.dumps(self.fit))
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
+
+    def forest_plot(self, path: str | os.PathLike[str]) -> None:
+        """Draws every coefficient but the intercept with its interval, into a file that ends in .svg or .png."""
+        place, told = Path(path), json.dumps(self.fit)
+        if place.suffix.lower() == ".svg":
+            place.write_text(_sgq.glm_forest(told), encoding="utf-8")
+        elif place.suffix.lower() == ".png":
+            place.write_bytes(_sgq.glm_forest_png(told))
+        else:
+            raise ValueError(f"{place} ends in neither .svg nor .png: give one of them")
 
     def __repr__(self) -> str:
         return f"<sgq.GlmResult: {self.formula}, {self.family}, {self.rows} rows of {self.users} users>"

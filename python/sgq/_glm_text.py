@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 WIDTH = 78
 
+# Users that matter too much, of whom this many are named.
+MOST_FLAGGED = 3
+
 FAMILIES = {
     "gaussian": ("Gaussian", "identity"),
     "binomial": ("Binomial", "logit"),
@@ -102,18 +105,17 @@ def remarks(result: GlmResult) -> list[str]:
     for factor in fit.get("reference_levels") or []:
         lines.append(f"Reference level of {factor['column']}: {factor['level']}.")
     if result.rows_missing:
-        missing = ", ".join(f"{column} {count}" for column, count in fit.get("missing_by_column") or [])
+        missing = ", ".join(f"{line['column']} {line['rows']}" for line in fit.get("missing_by_column") or [])
         lines.append(f"{result.rows_missing} rows left out with missing values" + (f" ({missing})." if missing else "."))
     closing = f" and {fit['closing_answers']} to the closing one" if fit["closing_answers"] else ""
     lines.append(f"Besides {result.queries} answers, {fit['first_answers']} to a first question{closing}.")
     if result.believed_off is not None:
         lines.append(f"Coefficients are believed to be off by {result.believed_off:.2g} standard errors at most.")
-    flagged = [line for line in fit.get("influence") or [] if line["flagged"]][:3]
-    for line in flagged:
-        change = max((change for change in line["in_std_errors"] or []), key=abs, default=None)
-        words = f"{line['user']} alone determines {line['largest']}."
-        if change is not None:
-            words = f"Without {line['user']}, {line['largest']} would change by {change:+.1f} standard errors."
+    influence = fit.get("influence") or {"largest": []}
+    for line in [line for line in influence["largest"] if line["flagged"]][:MOST_FLAGGED]:
+        words = f"{line['user']} alone determines {line['coefficient']}."
+        if line["in_std_errors"] is not None:
+            words = f"Without {line['user']}, {line['coefficient']} would change by {line['in_std_errors']:+.1f} standard errors."
         lines.append(words)
     if result.std_error_kind is None:
         lines += [f"No standard errors: {note}." for note in result.notes]

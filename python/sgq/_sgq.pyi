@@ -13,7 +13,7 @@ from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "glm", "glm_check", "glm_predict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "glm", "glm_check", "glm_forest", "glm_forest_png", "glm_page", "glm_predict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
 
@@ -601,6 +601,21 @@ def glm(path: str | PathLike[str] | None, text: str | None, text_columns: Suppor
 def glm_check(json: bytes, path: str | PathLike[str]) -> None:
     """
     Whether JSON describes a fit, as a message where it does not.
+    """
+
+def glm_forest(json: str) -> str:
+    """
+    The forest plot of a fit: an SVG drawing.
+    """
+
+def glm_forest_png(json: str) -> bytes:
+    """
+    The same as a PNG image.
+    """
+
+def glm_page(json: str) -> str:
+    """
+    The page of a fit, from what JSON says of it.
     """
 
 def glm_predict(model: str, path: str | PathLike[str] | None, text: str | None) -> NDArray[float64]:

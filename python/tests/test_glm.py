@@ -257,6 +257,24 @@ def test_html_in_a_notebook_is_escaped():
     assert "<b>" not in html and "&lt;b&gt;&amp;" in html and html.count("<tr>") == 3
 
 
+@pytest.mark.parametrize("result", [lambda: fit(), lambda: sgq.GlmResult.from_json(FITTED), lambda: fit(close=False, weigh="users")])
+def test_the_page_and_the_forest_plot(result, tmp_path):
+    result, page = result(), tmp_path / "report.html"
+    html = result.to_html(page)
+    assert page.read_text(encoding="utf-8") == html and html.startswith("<!") and html.rstrip().endswith("</html>")
+    for name in list(result.params.index) + [result.influence["user"][0], "odds ratio", "<svg"]:
+        assert name in html
+    result.forest_plot(tmp_path / "forest.svg")
+    svg = (tmp_path / "forest.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg") and all(name in svg for name in list(result.params.index)[1:])
+    result.forest_plot(str(tmp_path / "forest.PNG"))
+    assert (tmp_path / "forest.PNG").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="forest.pdf ends in neither .svg nor .png"):
+        result.forest_plot(tmp_path / "forest.pdf")
+    with pytest.raises(OSError):
+        result.to_html(tmp_path / "no such folder" / "report.html")
+
+
 def test_ratios():
     result = fit()
     table = result.ratios()
@@ -304,7 +322,7 @@ def test_what_the_command_line_wrote():
     with pytest.raises(ValueError, match="queries.csv"):
         there.queries_per_user  # noqa: B018
     # What Python says of a fit is called as the command line calls it, but for what is in other files there.
-    beside = {"covariance", "influence", "reference_levels", "missing_by_column", "queries_per_user"}
+    beside = {"covariance", "influences", "queries_per_user"}
     assert set(json.loads(here.to_json())) - set(there.fit) <= beside
 
 

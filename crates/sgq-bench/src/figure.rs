@@ -11,6 +11,7 @@
 
 mod axis;
 mod drawing;
+mod forest;
 mod outline;
 mod panels;
 mod style;
@@ -20,6 +21,7 @@ mod text;
 mod trace;
 
 use drawing::Drawing;
+pub(crate) use forest::{Forest, Mark, Row, Shape};
 pub(crate) use panels::{Look, Panel, Panels, Series, Vertical};
 use resvg::{tiny_skia, usvg};
 pub(crate) use text::escape;

@@ -10,6 +10,7 @@ pub mod choose;
 pub mod experiment;
 pub mod figure;
 mod fingerprint;
+pub mod fit_page;
 pub mod limit;
 pub mod memory;
 pub mod output;

@@ -47,7 +47,7 @@ th:first-child, td:first-child { text-align: left; }
 
 /// The whole page; `warning` says what is missing from it.
 pub fn html(title: &str, warning: Option<&str>, sections: &[Section<'_>]) -> String {
-    let mut page = beginning(title);
+    let mut page = beginning(title, "");
     if let Some(warning) = warning {
         let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(warning));
     }
@@ -57,16 +57,18 @@ pub fn html(title: &str, warning: Option<&str>, sections: &[Section<'_>]) -> Str
     page + &ending()
 }
 
-fn beginning(title: &str) -> String {
+/// The beginning of a page, with rules of its own besides those of every report.
+pub(crate) fn beginning(title: &str, style: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+         <title>{title}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
         title = escaped(title),
     )
 }
 
-fn ending() -> String {
+/// The end of every page.
+pub(crate) fn ending() -> String {
     format!("<footer>Made by sgq {}.</footer>\n</body>\n</html>\n", env!("CARGO_PKG_VERSION"))
 }
 
@@ -89,7 +91,7 @@ pub fn page(
     notes: &[&str],
     cards: &[(String, String)],
 ) -> String {
-    let mut page = beginning(title);
+    let mut page = beginning(title, "");
     if unfinished > 0 {
         let _ =
             writeln!(page, "<p class=\"warning\">{unfinished} methods on problems are not finished, and missing.</p>");

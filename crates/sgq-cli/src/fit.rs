@@ -13,10 +13,15 @@ use std::{
 };
 
 use serde::Serialize;
-use sgq::{Method, Oracle as _, Problem as _, Session, Sight, StepSize, setting::Value};
+use sgq::{
+    Method, Oracle as _, Problem as _, Session, Sight, StepSize,
+    problem::{Loss, Regression},
+    setting::Value,
+};
 use sgq_bench::{
     experiment::MAX_BUDGET,
     figure::{Curve, Figure, Point},
+    fit_page,
     output::{Claim, Folder, file_name, quoted},
 };
 use sgq_data::{
@@ -44,8 +49,8 @@ pub use step::StepRule;
 #[command(
     allow_negative_numbers = true,
     after_help = "Examples:\n  sgq fit patients.csv --user hospital --formula \"died ~ age + sex * ward\" --close\n  sgq fit patients.csv \
-                  --user hospital --target died --budget 300\n\nIt writes model.json (for `sgq predict`), queries.csv, influence.csv, \
-                  gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
+                  --user hospital --target died --budget 300\n\nIt writes report.html (all of it, to look at), model.json (for \
+                  `sgq predict`), forest.svg, forest.png, queries.csv, influence.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
                   Why frugal by default: nothing is to be tuned, and for small gaps it needs few queries on average on \
                   real data. With more than 10,000 users its look at everybody with each query takes long, and saga is \
                   the default. The paper's sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\n\
@@ -101,7 +106,17 @@ enum Errors {
 const WORTH_SAYING: u64 = 100_000_000;
 
 /// What a fit writes.
-const FILES: [&str; 6] = ["model.json", "queries.csv", "influence.csv", "gap.csv", "gap.svg", "gap.png"];
+const FILES: [&str; 9] = [
+    "model.json",
+    "report.html",
+    "forest.svg",
+    "forest.png",
+    "queries.csv",
+    "influence.csv",
+    "gap.csv",
+    "gap.svg",
+    "gap.png",
+];
 
 impl Args {
     /// The same data, read and asked in the same way, is the same fit.
@@ -242,19 +257,24 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         table: method.keeps_table().then(|| args.method.table.unwrap_or(TableFormat::F64)),
     };
     let report = Report::new(args, &model, &method, settings, session, &run, &data, card, &statistics, precision)?;
+    let told = serde_json::to_value(&report)?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
+    folder.write_drawing("forest", fit_page::forest_svg(&told)?)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("influence.csv", influence_csv(&data, &model.encoding.column_names(), &statistics))?;
+    let mut gap = None;
     if !args.no_diagnostics {
         folder.write("gap.csv", gap_csv(&run))?;
-        folder.write_figure("gap", &figure(args, &model, &method, session, &run))?;
+        gap =
+            Some(folder.write_figure("gap", &figure(args, &model, &method, session, &run, rounding(&problem, &run)))?);
     } else {
         // Of an earlier fit, and not of this one.
         for name in ["gap.csv", "gap.svg", "gap.png"] {
             folder.remove(name);
         }
     }
+    folder.write("report.html", fit_page::html(&told, gap.as_deref())?)?;
     folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;
@@ -317,15 +337,29 @@ fn gap_csv(run: &Run) -> String {
     "queries,gap\n".to_owned() + &lines.collect::<String>()
 }
 
-fn figure(args: &Args, model: &Model, method: &Method, session: &Session<'_>, run: &Run) -> Figure {
+/// Gaps below this are rounding: a gap is a difference of two sums over all rows, and where it came out negative it was nothing
+/// but rounding. Of squares it is a sum of squares, and exact to the square of that.
+fn rounding(problem: &Regression, run: &Run) -> f64 {
+    /// How many units in the last place such a sum is off.
+    const UNITS: f64 = 16.0;
+    let part = if problem.loss() == Loss::Squares { (UNITS * f64::EPSILON).powi(2) } else { UNITS * f64::EPSILON };
+    let value = problem.optimum().map_or(0.0, |optimum| optimum.value.abs());
+    let negative = run.gaps.iter().map(|(_, gap)| -gap).fold(0.0, f64::max);
+    (part * value).max(negative)
+}
+
+/// The gap against queries, as far as it is one.
+fn figure(args: &Args, model: &Model, method: &Method, session: &Session<'_>, run: &Run, rounding: f64) -> Figure {
     let label = match session.sees_more() {
         Some(words) => format!("{} ({words})", method.name()),
         None => method.name().to_owned(),
     };
-    let points = run.gaps.iter().map(|(queries, gap)| Point { x: *queries as f64, mean: *gap, error: f64::NAN });
+    let end = run.gaps.iter().position(|(_, gap)| *gap <= rounding);
+    let shown = &run.gaps[..end.map_or(run.gaps.len(), |end| end.max(1))];
+    let points = shown.iter().map(|(queries, gap)| Point { x: *queries as f64, mean: *gap, error: f64::NAN });
     Figure {
         title: format!("{} of {}, asked by {}", model.target, stem(&args.file), args.data.user),
-        x_label: "queries".into(),
+        x_label: if end.is_some() { "queries, until the gap is rounding" } else { "queries" }.into(),
         y_label: "objective gap (diagnostic, not billed)".into(),
         curves: vec![Curve { label, points: points.collect(), dashed: method.needs_oracle(), ..Curve::default() }],
         y_range: None,

@@ -328,7 +328,7 @@ fn sorted(curve: &Curve) -> Vec<Point> {
     points
 }
 
-fn label_width(label: &Label) -> f64 {
+pub(super) fn label_width(label: &Label) -> f64 {
     let exponent = label.exponent.map(exponent_text).unwrap_or_default();
     text::width(&label.text, TICK_SIZE) + text::width(&exponent, EXPONENT_SIZE)
 }
@@ -337,7 +337,7 @@ fn exponent_text(exponent: i32) -> String {
     exponent.to_string().replace('-', "−")
 }
 
-fn tick_text(label: &Label, x: &str, y: &str, anchor: &str) -> String {
+pub(super) fn tick_text(label: &Label, x: &str, y: &str, anchor: &str) -> String {
     // Shifted by hand, as not every viewer knows `baseline-shift`.
     let exponent = label.exponent.map(|exponent| {
         let raised = exponent_text(exponent);
@@ -348,7 +348,7 @@ fn tick_text(label: &Label, x: &str, y: &str, anchor: &str) -> String {
 }
 
 /// FNV-1a: unlike the hashes of the standard library, the same in every release.
-fn hash(parts: &[&str]) -> u64 {
+pub(super) fn hash(parts: &[&str]) -> u64 {
     parts
         .iter()
         .flat_map(|part| part.bytes())

@@ -2,7 +2,7 @@
 
 use super::axis::{Range, Tick, Ticks, linear_ticks, logarithmic_ticks};
 use super::style::Style;
-use super::text::{escape, number, shorten, width};
+use super::text::{escape, number, shorten, width, wrapped};
 use super::{Curve, FONT_FAMILY};
 
 #[cfg(test)]
@@ -479,19 +479,4 @@ fn words(text: &str, x: f64, y: f64, anchor: &str) -> String {
 /// How a panel says that more than the budget would be needed.
 fn over(budget: u64) -> String {
     format!("> {budget}")
-}
-
-/// A text in lines that are no wider than `room`.
-fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if width(line, size) + width(word, size) + 0.4 * size <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

@@ -93,7 +93,7 @@ impl Folder {
     }
 
     /// Writes an SVG document of ours as `name.svg` and `name.png`, and returns it.
-    pub(crate) fn write_drawing(&mut self, name: &str, svg: String) -> Result<String, OutputError> {
+    pub fn write_drawing(&mut self, name: &str, svg: String) -> Result<String, OutputError> {
         self.write(&format!("{name}.svg"), &svg)?;
         self.write(&format!("{name}.png"), figure::png(&svg)?)?;
         Ok(svg)

@@ -8,7 +8,7 @@ use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
     Card, Counts, Dataset,
-    glm::{ChosenFamily, Model, Precision, Statistics, Weigh},
+    glm::{ChosenFamily, Influences, Model, Precision, Statistics, Weigh},
 };
 
 use super::{
@@ -21,6 +21,9 @@ use crate::terminal::one_line;
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
+
+/// How many levels of a factor are shown.
+const MOST_LEVELS: usize = 6;
 
 /// How many of those who matter too much are named.
 const MOST_FLAGGED: usize = 3;
@@ -62,6 +65,16 @@ pub struct Report<'a> {
     uncertified: Option<String>,
     asked: Asking,
     surrogate_gradient_norm: Option<f64>,
+    /// Rows left out, by the column in which a value is missing.
+    missing_by_column: Vec<MissingIn<'a>>,
+    /// The level of each factor that the others are compared with.
+    reference_levels: Vec<Reference<'a>>,
+    /// What users do to the coefficients; null where it is not known.
+    influence: Option<Influences<'a>>,
+    /// Whether the coefficients are those of the data, and what to do if not.
+    verdict: String,
+    /// What the reader should not miss.
+    warnings: Vec<String>,
     /// What only a simulation knows; null where diagnostics are off.
     diagnostic: Option<Diagnostic>,
     problem: Card,
@@ -69,8 +82,20 @@ pub struct Report<'a> {
     statistics: &'a Statistics,
     #[serde(skip)]
     user_names: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MissingIn<'a> {
+    column: &'a str,
+    rows: usize,
+}
+
+#[derive(Serialize)]
+struct Reference<'a> {
+    column: &'a str,
+    level: &'a str,
     #[serde(skip)]
-    missing_by_column: &'a [(String, usize)],
+    levels: &'a [String],
 }
 
 /// The settings that were taken.
@@ -109,13 +134,22 @@ pub struct SettingsReport {
 struct Asking {
     cost: f64,
     /// What the numbers were.
-    numbers_of: Sent,
+    numbers_of: NumbersOf,
     steps: u64,
     per_user: Counts,
     most_asked: Vec<Asked>,
     /// Looks that were not paid for.
     diagnostic_gradients: u64,
     polled_losses: u64,
+}
+
+#[derive(Serialize)]
+struct NumbersOf {
+    #[serde(flatten)]
+    sent: Sent,
+    /// In answers to the first question, and to the closing one.
+    first: u64,
+    closing: u64,
 }
 
 #[derive(Serialize)]
@@ -169,7 +203,7 @@ impl<'a> Report<'a> {
             relative_gap: run.gap() / run.gap_at_start(),
             gap_at_start: run.gap_at_start(),
         });
-        Ok(Self {
+        let mut report = Self {
             model,
             weigh: args.data.weigh,
             data: args.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -201,7 +235,7 @@ impl<'a> Report<'a> {
             settings,
             asked: Asking {
                 cost: meter.cost(),
-                numbers_of: run.sent,
+                numbers_of: NumbersOf { sent: run.sent, first: first_numbers, closing: statistics.closing_numbers },
                 steps: session.steps(),
                 per_user,
                 most_asked: most.map(|(user, queries)| Asked { user: (*user).clone(), queries: *queries }).collect(),
@@ -211,10 +245,21 @@ impl<'a> Report<'a> {
             surrogate_gradient_norm: session.surrogate_gradient_norm(),
             diagnostic,
             problem,
+            missing_by_column: data
+                .missing_by_column
+                .iter()
+                .map(|(column, rows)| MissingIn { column, rows: *rows })
+                .collect(),
+            reference_levels: references(model),
+            influence: Influences::of(statistics, &data.user_names),
+            verdict: String::new(),
+            warnings: Vec::new(),
             statistics,
             user_names: &data.user_names,
-            missing_by_column: &data.missing_by_column,
-        })
+        };
+        report.verdict = report.verdict();
+        report.warnings = report.notes();
+        Ok(report)
     }
 
     /// The same for a person: the coefficients first, and the method's own numbers only where they are wanted.
@@ -243,8 +288,11 @@ impl<'a> Report<'a> {
                 }
             }
         }
-        for levels in self.references() {
-            line("reference level", &levels);
+        for Reference { column, level, levels } in &self.reference_levels {
+            let shown: Vec<String> = levels.iter().take(MOST_LEVELS).map(|level| one_line(level)).collect();
+            let more = if levels.len() > shown.len() { ", …" } else { "" };
+            let of = shown.join(", ");
+            line("reference level", &format!("{} = {} (of {of}{more})", one_line(column), one_line(level)));
         }
         line("answers billed", &self.answers_in_words());
         line("numbers sent", &self.numbers_in_words());
@@ -277,8 +325,8 @@ impl<'a> Report<'a> {
             line("gap", &format!("{}, {part}% of that at the start (diagnostic, not billed)", short(diagnostic.gap)));
         }
         line("stopped", &self.stop);
-        line("verdict", &self.verdict());
-        for note in self.notes() {
+        line("verdict", &self.verdict);
+        for note in &self.warnings {
             let _ = write!(text, "\n  {note}\n");
         }
         text.trim_end().to_owned()
@@ -357,7 +405,7 @@ impl<'a> Report<'a> {
 
     fn rows_in_words(&self) -> String {
         let missing: Vec<String> =
-            self.missing_by_column.iter().map(|(column, count)| format!("{} {count}", one_line(column))).collect();
+            self.missing_by_column.iter().map(|it| format!("{} {}", one_line(it.column), it.rows)).collect();
         // In a fit a row of weight 0 does not count.
         let used = self.table.get("rows").and_then(Value::as_u64).unwrap_or(self.problem.rows as u64);
         let unweighted = match self.problem.rows as u64 - used.min(self.problem.rows as u64) {
@@ -372,16 +420,6 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The level of each factor that has no coefficient of its own.
-    fn references(&self) -> Vec<String> {
-        let each = |(column, levels): (&str, &[String])| {
-            let shown: Vec<String> = levels.iter().take(6).map(|level| one_line(level)).collect();
-            let more = if levels.len() > shown.len() { ", …" } else { "" };
-            format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
-        };
-        self.model.encoding.reference_levels().into_iter().map(each).collect()
-    }
-
     fn answers_in_words(&self) -> String {
         let closing = match self.closing_answers {
             0 => String::new(),
@@ -392,9 +430,7 @@ impl<'a> Report<'a> {
     }
 
     fn numbers_in_words(&self) -> String {
-        let Sent { gradients, losses, hessians } = self.asked.numbers_of;
-        let closing = self.statistics.closing_numbers;
-        let first = self.numbers - gradients - losses - hessians - closing;
+        let NumbersOf { sent: Sent { gradients, losses, hessians }, first, closing } = self.asked.numbers_of;
         let parts = [
             (gradients, "in gradients"),
             (losses, "in losses"),
@@ -483,4 +519,10 @@ impl<'a> Report<'a> {
         }
         notes
     }
+}
+
+/// The level of each factor that has no coefficient of its own.
+fn references(model: &Model) -> Vec<Reference<'_>> {
+    let each = model.encoding.reference_levels().into_iter();
+    each.filter_map(|(column, levels)| Some(Reference { column, level: levels.first()?, levels })).collect()
 }

@@ -30,17 +30,17 @@ impl Inference {
         ]];
         lines[0].extend(ratio_name.map(String::from));
         for line in &self.coefficients {
-            let decimals = decimals(line.std_error, STD_ERROR_DIGITS);
-            let mut cells = vec![
+            let cells = line.cells();
+            let mut row = vec![
                 line.name.clone(),
-                fixed(line.estimate, decimals),
-                fixed(line.std_error, decimals),
-                format!("{:.1}", line.z),
-                p_value(line.p),
-                format!("{} … {}", fixed(line.lower, decimals), fixed(line.upper, decimals)),
+                cells.estimate,
+                cells.std_error,
+                cells.z,
+                cells.p,
+                format!("{} … {}", cells.lower, cells.upper),
             ];
-            cells.extend(ratio_name.map(|_| ratio(line)));
-            lines.push(cells);
+            row.extend(ratio_name.map(|_| cells.ratio));
+            lines.push(row);
         }
         aligned(&lines)
     }
@@ -89,6 +89,40 @@ impl Inference {
             let _ = writeln!(text, "Note: {note}.");
         }
         text
+    }
+}
+
+/// The numbers of one line of the table, as they are written: to as many decimals as the standard error supports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // as in [`Coefficient`]
+pub struct Cells {
+    pub estimate: String,
+    pub std_error: String,
+    pub z: String,
+    pub p: String,
+    pub lower: String,
+    pub upper: String,
+    /// Empty where there is none.
+    pub ratio: String,
+    pub ratio_lower: String,
+    pub ratio_upper: String,
+}
+
+impl Coefficient {
+    /// Its numbers as they are written everywhere.
+    pub fn cells(&self) -> Cells {
+        let decimals = decimals(self.std_error, STD_ERROR_DIGITS);
+        Cells {
+            estimate: fixed(self.estimate, decimals),
+            std_error: fixed(self.std_error, decimals),
+            z: format!("{:.1}", self.z),
+            p: p_value(self.p),
+            lower: fixed(self.lower, decimals),
+            upper: fixed(self.upper, decimals),
+            ratio: ratio(self, self.ratio),
+            ratio_lower: ratio(self, self.ratio_lower),
+            ratio_upper: ratio(self, self.ratio_upper),
+        }
     }
 }
 
@@ -152,19 +186,20 @@ fn p_value(p: f64) -> String {
     }
 }
 
-/// To one digit of its standard error, `e^β · SE(β)`, and two decimals where it is small.
-fn ratio(line: &Coefficient) -> String {
-    match line.ratio {
-        Some(ratio) => {
-            let least = if ratio < 10.0 { 2 } else { 0 };
-            fixed(ratio, decimals(ratio * line.std_error, 1).map(|decimals| decimals.max(least)))
-        }
-        None => String::new(),
-    }
+/// A ratio, or an end of its interval, to one digit of the ratio's standard error, `e^β · SE(β)`; two decimals and two digits at
+/// least where it is small.
+fn ratio(line: &Coefficient, value: Option<f64>) -> String {
+    let Some(value) = value else {
+        return String::new();
+    };
+    let least = if value < 10.0 { 2 } else { 0 };
+    let own = if value < 0.1 { decimals(value, 2) } else { Some(0) };
+    let supported = line.ratio.and_then(|ratio| decimals(ratio * line.std_error, 1));
+    fixed(value, supported.zip(own).map(|(supported, own)| supported.max(least).max(own)))
 }
 
-/// Six digits, as many as anybody compares.
-fn significant(value: f64) -> String {
+/// A number with six digits, as many as anybody compares.
+pub fn significant(value: f64) -> String {
     let Some(decimals) = decimals(value.abs(), 6) else {
         return if value == 0.0 { "0".into() } else { format!("{value:.5e}") };
     };
@@ -172,7 +207,8 @@ fn significant(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-fn percent(level: f64) -> String {
+/// A part of 1, such as `95%`.
+pub fn percent(level: f64) -> String {
     let text = format!("{:.4}", 100.0 * level);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))
 }
