@@ -8,6 +8,8 @@
 """
 
 from . import problems, theory
+from ._glm import glm
+from ._glm_result import GlmResult
 from ._minimize import OptimizeResult, User, minimize
 from ._record import LedgerDamaged, LedgerError, LedgerInUse
 from ._run import queries_to, run
@@ -15,6 +17,7 @@ from ._sgq import Ledger, Problem, Query, Remaining, Session, Verdict, __version
 from ._sgq import open as open  # not in __all__: a star must not hide Python's own
 
 __all__ = [
+    "GlmResult",
     "Ledger",
     "LedgerDamaged",
     "LedgerError",
@@ -27,6 +30,7 @@ __all__ = [
     "User",
     "Verdict",
     "__version__",
+    "glm",
     "methods",
     "minimize",
     "problems",

@@ -13,7 +13,7 @@ from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
+__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "glm", "glm_check", "glm_forest", "glm_forest_png", "glm_page", "glm_predict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
 
@@ -591,6 +591,37 @@ class Verdict:
         """
         Whether nothing is damaged.
         """
+
+def glm(path: str | PathLike[str] | None, text: str | None, text_columns: SupportsGetItem[int, str], formula: str, user: str, family: str | None, weigh: str, l2: SupportsFloat | SupportsIndex, weights: str | None, close: bool, std_errors: str, drop_missing: bool, standardise: bool, diagnostics: bool, method: str | None, method_options: dict[str, Any] | None, step_size: SupportsFloat | SupportsIndex | Literal["auto", "theory"], budget: SupportsIndex | None, precision: SupportsFloat | SupportsIndex | None, answers: Literal["gradient", "loss", "hessian"], open: SupportsIndex, seed: SupportsIndex) -> tuple[str, bool]:
+    """
+    Fits a regression on a table with a header, from a file or from the text of one, by asking one user at a time. Returns what
+    `sgq fit --json` prints of it, and whether Ctrl-C ended it.
+    """
+
+def glm_check(json: bytes, path: str | PathLike[str]) -> None:
+    """
+    Whether JSON describes a fit, as a message where it does not.
+    """
+
+def glm_forest(json: str) -> str:
+    """
+    The forest plot of a fit: an SVG drawing.
+    """
+
+def glm_forest_png(json: str) -> bytes:
+    """
+    The same as a PNG image.
+    """
+
+def glm_page(json: str) -> str:
+    """
+    The page of a fit, from what JSON says of it.
+    """
+
+def glm_predict(model: str, path: str | PathLike[str] | None, text: str | None) -> NDArray[float64]:
+    """
+    The predictions of a model that `sgq fit` or `glm` has described as JSON, for the rows of a table: NaN where a value is missing.
+    """
 
 def linear_saga(values: NDArray[float64], dim: SupportsIndex, starts: NDArray[int64] | None, columns: NDArray[uint32] | None, targets: NDArray[float64], weights: NDArray[float64] | None, loss: str, l2: SupportsFloat | SupportsIndex, intercept: bool, start: NDArray[float64], step_size: SupportsFloat | SupportsIndex | None, tol: SupportsFloat | SupportsIndex, budget: SupportsIndex, seed: SupportsIndex) -> LinearFit:
     """

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _sgq
 from ._sgq import Problem
+from ._tables import of_frame
 
 __all__ = ["Loss", "Problem", "UserWeights", "from_csv", "from_frame", "quadratics", "regression"]
 
@@ -170,16 +171,12 @@ def from_frame(
     features, exclude = _names(features), _names(exclude)
     if hasattr(frame, "collect") and not hasattr(frame, "write_csv"):
         frame = frame.collect()  # a lazy frame of polars
-    if not hasattr(frame, "columns") or not (hasattr(frame, "write_csv") or hasattr(frame, "to_csv")):
-        raise TypeError(f"the frame is a {type(frame).__name__}: it must be one of pandas or polars")
-    if getattr(frame.columns, "nlevels", 1) > 1:
-        raise TypeError(f"the frame's columns have {frame.columns.nlevels} levels of names: give each column one name")
+    text, _ = of_frame(frame)
     left_out = exclude or [] if features is None else set(frame.columns) - {*features}
     for name in frame.columns:
         # As text it would be one level of a category, beside all the other numbers.
         if name not in left_out and _any_infinite(np.asarray(frame[name])):
             raise ValueError(f"the frame: the column {name!r} has an infinite number: leave out its row, or the column")
-    text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
     return _sgq.table(
         None, text, user, target, loss, delta, l2, features, exclude, weight, drop_missing, drop_constant, standardise,
         user_weights,

@@ -11,6 +11,7 @@ use pyo3::{
     prelude::*,
 };
 use sgq::{Method, Session, Sight, StepSize};
+use sgq_bench::fit_page;
 use sgq_data::{
     Formula, InFile, PredictError, ReadError, TableError, csv,
     glm::{ChosenFamily, Family, Model, ModelError, Precision, StdErrors, Subject, SubjectError, Weigh},
@@ -170,6 +171,24 @@ pub fn glm_predict<'py>(
 #[pyfunction]
 pub fn glm_check(json: &[u8], path: PathBuf) -> PyResult<()> {
     Model::from_json(json, &path).map(drop).map_err(refused_model)
+}
+
+/// The page of a fit, from what JSON says of it.
+#[pyfunction]
+pub fn glm_page(json: &str) -> PyResult<String> {
+    fit_page::html(&serde_json::from_str(json).map_err(value)?, None).map_err(PyValueError::new_err)
+}
+
+/// The forest plot of a fit: an SVG drawing.
+#[pyfunction]
+pub fn glm_forest(json: &str) -> PyResult<String> {
+    fit_page::forest_svg(&serde_json::from_str(json).map_err(value)?).map_err(PyValueError::new_err)
+}
+
+/// The same as a PNG image.
+#[pyfunction]
+pub fn glm_forest_png(json: &str) -> PyResult<Vec<u8>> {
+    fit_page::forest_png(&serde_json::from_str(json).map_err(value)?).map_err(PyValueError::new_err)
 }
 
 fn refused_model(error: ModelError) -> PyErr {

@@ -27,7 +27,7 @@ mod _sgq {
     #[pymodule_export]
     use crate::{
         experiment::PyExperiment,
-        glm::{glm, glm_check, glm_predict},
+        glm::{glm, glm_check, glm_forest, glm_forest_png, glm_page, glm_predict},
         ledger::{Ledger, open},
         linear::{LinearFit, linear_saga},
         method::methods,

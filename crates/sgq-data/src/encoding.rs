@@ -167,13 +167,12 @@ impl Encoding {
                 .flat_map(|column| &column.parts)
                 .any(|it| it.variable == variable && it.level == Some(0))
         };
-        let factor = |(index, variable)| match variable {
-            &Variable::Factor { ref column, ref levels } if !has_all(index) => {
-                Some((column.as_str(), levels.as_slice()))
-            }
+        let each = self.variables.iter().enumerate();
+        each.filter_map(|(index, variable)| match variable {
+            Variable::Factor { column, levels } if !has_all(index) => Some((column.as_str(), levels.as_slice())),
             _ => None,
-        };
-        self.variables.iter().enumerate().filter_map(factor).collect()
+        })
+        .collect()
     }
 
     pub(crate) fn name_of(&self, parts: &[Part]) -> String {

@@ -82,7 +82,7 @@ pub use collinear::{Collinear, collinear};
 pub use error::InferenceError;
 pub use family::{Family, FamilyError};
 pub use inference::{Coefficient, Fit, Inference, Penalty, StdErrors};
-pub use influence::{Influence, influence, influence_approximate};
+pub use influence::{Influence, InfluenceOf, Influences, influence, influence_approximate};
 pub use learned::Secants;
 pub use model::{FORMAT as MODEL_FORMAT, Model, ModelError};
 pub use normal::{normal_quantile, two_sided_p};

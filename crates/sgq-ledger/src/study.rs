@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sgq::{Method, Session, StopReason};
 use sgq_data::{
     Encoding,
-    glm::{Influence, Precision, Secants, Statistics, StdErrors, Study, Weigh},
+    glm::{Influences, Precision, Secants, Statistics, StdErrors, Study, Weigh},
     plan::{Agreed, StudyPlan, Summary, agree},
 };
 
@@ -323,7 +323,7 @@ impl Results {
             ("closing_answers", json!(self.reported.closings)),
             ("numbers", json!(self.numbers)),
             ("plan", json!(self.terms.plan.id())),
-            ("influence", self.influence()),
+            ("influence", json!(Influences::of(&self.statistics, &self.users))),
             ("missing_by_column", missing.into()),
             ("reference_levels", references.into()),
             ("warnings", json!(self.agreed.notes)),
@@ -332,26 +332,5 @@ impl Results {
         }
         fields.extend(self.statistics.to_json(&self.study(), &self.point)?);
         Ok(fields)
-    }
-
-    /// Who matters how much; null where it is not known.
-    fn influence(&self) -> Value {
-        /// The others are in no report.
-        const MOST: usize = 500;
-        let all = &self.statistics.influence;
-        let of = |it: &Influence| {
-            let change = Some(it.largest_in_std_errors).filter(|change| change.is_finite());
-            let user = self.users.get(it.user);
-            json!({ "user": user, "coefficient": it.largest, "in_std_errors": change, "flagged": it.flagged })
-        };
-        match all.len() {
-            0 => Value::Null,
-            users => json!({
-                "users": users,
-                "flagged": all.iter().filter(|it| it.flagged).count(),
-                "threshold": 2.0 / (users as f64).sqrt(),
-                "largest": all.iter().take(MOST).map(of).collect::<Vec<_>>(),
-            }),
-        }
     }
 }

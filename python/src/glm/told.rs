@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use sgq::{Detail, Session, StopReason};
 use sgq_data::{
     Formula,
-    glm::{Influence, MODEL_FORMAT, Model, Precision, Statistics, Subject, SubjectError, Weigh},
+    glm::{Influence, Influences, MODEL_FORMAT, Model, Precision, Statistics, Subject, SubjectError, Weigh},
 };
 
 use super::asking::Watch;
 
-/// A fit that is done. Names are those of `sgq fit --json`, which has neither the covariance, nor what each user was asked and does to
-/// the coefficients (files beside it have).
+/// A fit that is done. Names are those of `sgq fit --json`, which has no covariance, and keeps in files beside it what each user was
+/// asked and does to each coefficient.
 #[derive(Serialize)]
 pub struct Told {
     #[serde(flatten)]
@@ -22,9 +22,11 @@ pub struct Told {
     table: Map<String, Value>,
     /// Row by row; null where there are no standard errors.
     covariance: Option<Vec<Vec<f64>>>,
-    influence: Vec<Value>,
+    influence: Value,
+    /// Of every user on every coefficient.
+    influences: Vec<Value>,
     reference_levels: Vec<Value>,
-    missing_by_column: Vec<(String, usize)>,
+    missing_by_column: Vec<Value>,
     queries: u64,
     first_answers: u64,
     closing_answers: u64,
@@ -35,6 +37,8 @@ pub struct Told {
     stop: String,
     converged: Option<bool>,
     diverged: bool,
+    /// Whether the coefficients are those of the data; null where the method cannot tell.
+    verdict: Option<String>,
     believed_off: Option<f64>,
 }
 
@@ -68,12 +72,18 @@ impl Told {
     ) -> Result<Self, SubjectError> {
         let study = &subject.study;
         let diverged = matches!(stop, Some(StopReason::Diverged { .. }));
-        let statistics = match close && !diverged && stop.is_some() {
+        let interrupted = stop.is_none();
+        let statistics = match close && !diverged && !interrupted {
             true => subject.close(session.point())?,
             false => study.learned(session, &watch.secants),
         };
         let encoding = study.encoding;
         let meter = session.meter();
+        let converged = match precision.is_reached(session) {
+            Some(reached) => Some(reached && !diverged),
+            None => stop.filter(|stop| stop.is_converged()).map(|_| true),
+        };
+        let stop = stop.map_or_else(|| "interrupted".to_owned(), |reason| reason.to_string());
         let names = &subject.data.user_names;
         let first_answers = names.len() as u64;
         let dim = session.point().len();
@@ -81,7 +91,7 @@ impl Told {
             model: Model {
                 format: MODEL_FORMAT,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                interrupted: stop.is_none(),
+                interrupted,
                 diverged,
                 user: user.to_owned(),
                 target: encoding
@@ -98,13 +108,19 @@ impl Told {
             data: data.to_owned(),
             table: table(&statistics, subject, session.point()),
             covariance: statistics.inference.as_ref().map(|inference| square(&inference.covariance, dim)),
-            influence: statistics.influence.iter().map(|it| influence(it, names)).collect(),
+            influence: json!(Influences::of(&statistics, names)),
+            influences: statistics.influence.iter().map(|it| influence(it, names)).collect(),
             reference_levels: encoding
                 .reference_levels()
                 .into_iter()
-                .map(|(column, levels)| json!({ "column": column, "level": levels.first(), "levels": levels }))
+                .map(|(column, levels)| json!({ "column": column, "level": levels.first() }))
                 .collect(),
-            missing_by_column: subject.data.missing_by_column.clone(),
+            missing_by_column: subject
+                .data
+                .missing_by_column
+                .iter()
+                .map(|(column, rows)| json!({ "column": column, "rows": rows }))
+                .collect(),
             queries: meter.billed(),
             first_answers,
             closing_answers: statistics.closings,
@@ -116,11 +132,9 @@ impl Told {
                 .collect(),
             method: asking.method.clone(),
             settings: asking,
-            stop: stop.map_or_else(|| "interrupted".to_owned(), |reason| reason.to_string()),
-            converged: match precision.is_reached(session) {
-                Some(reached) => Some(reached && !diverged),
-                None => stop.filter(|stop| stop.is_converged()).map(|_| true),
-            },
+            verdict: converged.map(|yes| if yes { "converged".to_owned() } else { format!("not converged: {stop}") }),
+            stop,
+            converged,
             diverged,
             believed_off: precision.believed(session).filter(|_| !diverged),
         })
@@ -153,9 +167,7 @@ fn influence(of: &Influence, names: &[String]) -> Value {
     json!({
         "user": names.get(of.user),
         "largest": of.largest,
-        "largest_in_std_errors": of.largest_in_std_errors.is_finite().then_some(of.largest_in_std_errors),
         "flagged": of.flagged,
-        "change": of.change,
         "in_std_errors": of.in_std_errors,
     })
 }

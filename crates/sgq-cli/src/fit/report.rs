@@ -8,7 +8,7 @@ use sgq::{Detail, Method, Remaining, Session};
 use sgq_bench::readable::short;
 use sgq_data::{
     Card, Counts, Dataset, Encoding,
-    glm::{ChosenFamily, Influence, Model, Precision, Statistics, Weigh},
+    glm::{ChosenFamily, Influences, Model, Precision, Statistics, Weigh},
 };
 
 use super::{
@@ -27,9 +27,6 @@ const MOST_LEVELS: usize = 6;
 
 /// How many of those who matter too much are named.
 const MOST_FLAGGED: usize = 3;
-
-/// How many of the most influential users `model.json` names; influence.csv has everybody.
-const MOST_INFLUENTIAL: usize = 200;
 
 /// A fit with more than this part of the gap left says so loudly.
 const LOUD: f64 = 0.1;
@@ -97,28 +94,6 @@ struct MissingIn<'a> {
 struct Reference<'a> {
     column: &'a str,
     level: &'a str,
-}
-
-/// Who matters how much.
-#[derive(Serialize)]
-struct Influences<'a> {
-    users: usize,
-    /// How many of them matter more than the threshold.
-    flagged: usize,
-    /// `2/√G`, in standard errors.
-    threshold: f64,
-    /// The most influential, the first of them the most.
-    largest: Vec<InfluenceOf<'a>>,
-}
-
-#[derive(Serialize)]
-struct InfluenceOf<'a> {
-    user: &'a str,
-    /// The one that would change most without the user.
-    coefficient: &'a str,
-    /// By so many standard errors; null where this user alone determines it.
-    in_std_errors: Option<f64>,
-    flagged: bool,
 }
 
 /// The settings that were taken.
@@ -274,7 +249,7 @@ impl<'a> Report<'a> {
                 .map(|(column, rows)| MissingIn { column, rows: *rows })
                 .collect(),
             reference_levels: references(&model.encoding),
-            influence: influences(statistics, &data.user_names),
+            influence: Influences::of(statistics, &data.user_names),
             verdict: String::new(),
             warnings: Vec::new(),
             statistics,
@@ -555,21 +530,4 @@ pub fn reference_words(encoding: &Encoding) -> Vec<String> {
         format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
     };
     encoding.reference_levels().into_iter().map(each).collect()
-}
-
-/// Who matters how much, where that is known.
-fn influences<'a>(statistics: &'a Statistics, user_names: &'a [String]) -> Option<Influences<'a>> {
-    let all = &statistics.influence;
-    let of = |it: &'a Influence| InfluenceOf {
-        user: user_names.get(it.user).map_or("", String::as_str),
-        coefficient: &it.largest,
-        in_std_errors: Some(it.largest_in_std_errors).filter(|change| change.is_finite()),
-        flagged: it.flagged,
-    };
-    (!all.is_empty()).then(|| Influences {
-        users: all.len(),
-        flagged: all.iter().filter(|it| it.flagged).count(),
-        threshold: 2.0 / (all.len() as f64).sqrt(),
-        largest: all.iter().take(MOST_INFLUENTIAL).map(of).collect(),
-    })
 }

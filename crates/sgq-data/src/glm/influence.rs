@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Closing, Collinear, Fit, Inference, InferenceError, Learned,
+    Closing, Collinear, Fit, Inference, InferenceError, Learned, Statistics,
     collinear::INFORMATION_TOLERANCE,
     inference::penalised_information,
     matrix::{self, Cholesky},
@@ -27,6 +27,54 @@ pub struct Influence {
     /// Whether it is above `2/√G`, the threshold of Belsley, Kuh & Welsch (1980) for DFBETAS, with users for rows. Where all of
     /// `G` users are alike, a change has a standard deviation of about `1/√G` clustered standard errors.
     pub flagged: bool,
+}
+
+/// How many of the most influential users are named.
+const MOST_NAMED: usize = 200;
+
+/// Who matters how much, with users by their names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Influences<'a> {
+    /// How many users there are.
+    pub users: usize,
+    /// How many of them matter more than the threshold.
+    pub flagged: usize,
+    /// `2/√G`, in standard errors.
+    pub threshold: f64,
+    /// The most influential, the first of them the most.
+    pub largest: Vec<InfluenceOf<'a>>,
+}
+
+/// What one user matters.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InfluenceOf<'a> {
+    /// The user's name.
+    pub user: &'a str,
+    /// The coefficient that would change most without the user.
+    pub coefficient: &'a str,
+    /// By so many standard errors; none where this user alone determines it.
+    pub in_std_errors: Option<f64>,
+    /// Whether that is above the threshold.
+    pub flagged: bool,
+}
+
+impl<'a> Influences<'a> {
+    /// None where influence is not known.
+    pub fn of(statistics: &'a Statistics, user_names: &'a [String]) -> Option<Self> {
+        let all = &statistics.influence;
+        let of = |it: &'a Influence| InfluenceOf {
+            user: user_names.get(it.user).map_or("", String::as_str),
+            coefficient: &it.largest,
+            in_std_errors: Some(it.largest_in_std_errors).filter(|change| change.is_finite()),
+            flagged: it.flagged,
+        };
+        (!all.is_empty()).then(|| Self {
+            users: all.len(),
+            flagged: all.iter().filter(|it| it.flagged).count(),
+            threshold: 2.0 / (all.len() as f64).sqrt(),
+            largest: all.iter().take(MOST_NAMED).map(of).collect(),
+        })
+    }
 }
 
 /// JSON has no infinity: none is written in its place.
