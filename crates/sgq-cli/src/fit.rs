@@ -267,21 +267,19 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let told = serde_json::to_value(&report)?;
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
+    let gap = (!args.no_diagnostics).then(|| figure(args, &model, &method, session, &run, rounding(&problem, &run)));
+    folder.write("report.html", fit_page::html(&told, gap.as_ref().map(Figure::svg).as_deref())?)?;
     folder.write_drawing("forest", fit_page::forest_svg(&told)?)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("influence.csv", influence_csv(&data, &model.encoding.column_names(), &statistics))?;
-    let mut gap = None;
-    if !args.no_diagnostics {
-        folder.write("gap.csv", gap_csv(&run))?;
-        gap =
-            Some(folder.write_figure("gap", &figure(args, &model, &method, session, &run, rounding(&problem, &run)))?);
-    } else {
-        // Of an earlier fit, and not of this one.
-        for name in ["gap.csv", "gap.svg", "gap.png"] {
-            folder.remove(name);
+    match &gap {
+        Some(figure) => {
+            folder.write("gap.csv", gap_csv(&run))?;
+            folder.write_figure("gap", figure)?;
         }
+        // Of an earlier fit, and not of this one.
+        None => ["gap.csv", "gap.svg", "gap.png"].into_iter().for_each(|name| folder.remove(name)),
     }
-    folder.write("report.html", fit_page::html(&told, gap.as_deref())?)?;
     folder.commit()?;
     if args.json {
         terminal::say(json.trim_end())?;

@@ -115,8 +115,8 @@ impl Layout {
             Shape::Narrow => (400.0, MARGIN, 400.0 - MARGIN),
             Shape::Wide => {
                 let labels = widest(&|row| &row.label, 60.0, 240.0);
-                let numbers = widest(&|row| &row.numbers, width(&forest.numbers_label, size), 230.0);
-                (840.0, (MARGIN + labels + 14.0).round(), (840.0 - MARGIN - numbers - 18.0).round())
+                let numbers = widest(&|row| &row.numbers, width(&forest.numbers_label, size), 330.0);
+                (840.0, (MARGIN + labels + 14.0).ceil(), (840.0 - MARGIN - numbers - 18.0).floor())
             }
         };
         let above = if forest.title.is_empty() { 8.0 } else { 36.0 };
@@ -349,16 +349,17 @@ impl Forest {
             let words = escape(&self.numbers_label);
             labels.push_str(&format!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{words}</text>\n"));
         }
+        let mut zero = layout.vertical(&number(layout.across(0.0)), self.rows.len());
         if self.rows.is_empty() {
+            zero.clear();
             let (x, y) = (0.5 * (layout.left + layout.right), 0.5 * (layout.top + layout.bottom));
             labels.push_str(&named("no coefficient but the intercept", x, y, layout));
         }
         format!(
             "<path d=\"{grid}\" stroke=\"#e3e3e3\"/>\n\
              <path d=\"M{left},{bottom}H{right}{ticks}\" fill=\"none\" stroke=\"#555\"/>\n\
-             <path d=\"{}\" stroke=\"#555\" stroke-dasharray=\"4 3\"/>\n\
-             <g font-size=\"13\">\n{labels}</g>\n",
-            layout.vertical(&number(layout.across(0.0)), self.rows.len())
+             <path d=\"{zero}\" stroke=\"#555\" stroke-dasharray=\"4 3\"/>\n\
+             <g font-size=\"13\">\n{labels}</g>\n"
         )
     }
 }

@@ -56,8 +56,8 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     lines
 }
 
-/// `text` safe between two tags. Characters that XML forbids would make the whole file unreadable,
-/// so they are replaced.
+/// `text` safe between two tags. Characters that XML forbids would make the whole file unreadable, and those that override the
+/// direction of writing would make a name read as another one, so they are replaced.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -68,7 +68,7 @@ pub(crate) fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
             '\t' | '\n' | '\r' => escaped.push(' '),
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped.push('\u{fffd}'),
             other if other.is_control() => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }

@@ -9,7 +9,7 @@ use super::{
 use crate::figure::{Forest, Mark, Row};
 
 /// More rows than a picture can hold.
-const MOST_ROWS: usize = 300;
+const MOST_ROWS: usize = 400;
 
 /// The plot of all coefficients but the intercept.
 pub(super) fn of(told: &Told<'_>) -> Forest {
@@ -49,7 +49,8 @@ pub(super) fn of(told: &Told<'_>) -> Forest {
     let described = rows.len();
     let unit = match ratio_name {
         Some(ratio) => format!("coefficient: logarithm of the {ratio}"),
-        None => "coefficient, in units of the target".to_owned(),
+        None if told.family.is_some() => "coefficient, in units of the target".to_owned(),
+        None => "coefficient".to_owned(),
     };
     let errors = match told.std_error_kind() {
         Some(kind) => format!("{level} intervals; standard errors: {kind}"),
@@ -63,7 +64,7 @@ pub(super) fn of(told: &Told<'_>) -> Forest {
         notes.push("Dashed: the standard errors are approximate.".to_owned());
     }
     if more > 0 {
-        notes.push(format!("And {more} more rows, which the table of coefficients has."));
+        notes.push(format!("The table of coefficients has {more} more."));
     }
     Forest {
         title: told.title(),

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod page;
 mod predictions;
 
 use std::{
@@ -220,7 +221,7 @@ fn it_says_what_was_taken_and_why_it_stopped() {
         "% of that at the start (diagnostic, not billed)\n",
         "  stopped            converged: ",
         "  verdict            converged\n",
-        "written to out/patients: model.json queries.csv influence.csv gap.csv gap.svg gap.png",
+        "written to out/patients: model.json report.html forest.svg forest.png queries.csv influence.csv gap.csv gap.svg gap.png",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }

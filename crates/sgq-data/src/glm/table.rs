@@ -172,6 +172,8 @@ fn fixed(value: f64, decimals: Option<usize>) -> String {
                 text
             }
         }
+        None if value == 0.0 => "0".to_owned(),
+        None if (0.1..1e4).contains(&value.abs()) => format!("{value:.3}"),
         None => format!("{value:.3e}"),
     }
 }
@@ -240,6 +242,13 @@ sex=f             0.30         0.10    3.0    0.0026      0.10 … 0.50         
         assert_eq!(squeeze(&table), squeeze(expected));
         let ends: Vec<usize> = table.lines().skip(2).map(|line| line.chars().count()).collect();
         assert_eq!(ends, vec![table.lines().next().unwrap().chars().count(); 2]);
+        let cells = inference.coefficients[2].cells();
+        assert_eq!((&*cells.lower, &*cells.upper, &*cells.p), ("0.10", "0.50", "0.0026"));
+        assert_eq!((&*cells.ratio, &*cells.ratio_lower, &*cells.ratio_upper), ("1.35", "1.11", "1.64"));
+        assert_eq!(
+            (inference.coefficients[0].cells().ratio, ratio(&inference.coefficients[2], Some(0.001_234))),
+            (String::new(), "0.0012".into())
+        );
         (inference.rows, inference.rows_missing, inference.df_residual) = (Some(412), Some(3), Some(409));
         (inference.deviance, inference.null_deviance) = (Some(430.1), Some(512.345_678));
         (inference.log_likelihood, inference.aic) = (Some(-215.05), Some(436.1));
@@ -264,6 +273,7 @@ users              38
         assert_eq!(p_value(1e-200), "< 1e-15");
         assert_eq!(fixed(-0.0001, Some(2)), "0.00");
         assert_eq!(fixed(1e-9, decimals(1e-10, 2)), "1.000e-9");
+        assert_eq!([3.0, 0.0, -20.1, 2e300].map(|it| fixed(it, None)), ["3.000", "0", "-20.100", "2.000e300"]);
         assert_eq!(decimals(0.0996, 2), Some(2));
         assert_eq!(decimals(123.0, 2), Some(0));
         assert_eq!(
