@@ -126,6 +126,15 @@ pub fn not_to_be_copied() -> PyErr {
     )
 }
 
+/// A ledger whose users answer by a plan, and not with gradients from Python.
+pub fn of_a_plan(path: &std::path::Path) -> PyErr {
+    PyValueError::new_err(format!(
+        "{0} is of a study by a plan, whose users answer with sgq answer: sgq session run and exchange ask them, and GlmResult.from_json \
+         reads the model.json that sgq session result {0} --out FOLDER writes",
+        path.display(),
+    ))
+}
+
 /// Settings that are not those of the file.
 pub fn differs(path: &std::path::Path, differences: &[impl fmt::Display]) -> PyErr {
     let listed: Vec<String> = differences.iter().map(ToString::to_string).collect();

@@ -202,6 +202,9 @@ pub fn open<'py>(
     let ledger = match (path.exists(), wanted.is_nothing()) {
         (true, _) => {
             let ledger = py.detach(|| File::open(&path)).map_err(errors::ledger)?;
+            if ledger.terms().is_some() {
+                return Err(errors::of_a_plan(&path));
+            }
             let differences = wanted.differences(&ledger)?;
             if !differences.is_empty() {
                 return Err(errors::differs(&path, &differences));
@@ -244,12 +247,16 @@ fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
     let path = std::path::absolute(path)?;
     let read = || {
         let reader = Reader::open(&path)?;
+        if reader.terms().is_some() {
+            return Ok(None);
+        }
         let status = reader.status()?;
         let view = View::read(&reader, &status)?;
         let billed = record::billed_before(&path, status.queries, view.session())?;
-        Ok((reader, status, view, billed))
+        Ok(Some((reader, status, view, billed)))
     };
-    let (reader, status, view, billed_before) = py.detach(read).map_err(errors::ledger)?;
+    let read = py.detach(read).map_err(errors::ledger)?;
+    let (reader, status, view, billed_before) = read.ok_or_else(|| errors::of_a_plan(&path))?;
     let session = Session {
         problem: None,
         method: status.method,
