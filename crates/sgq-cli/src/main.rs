@@ -1,5 +1,6 @@
 //! The command line of sgq.
 
+mod answer;
 mod bench;
 mod benchmark;
 mod certify;
@@ -7,6 +8,7 @@ mod experiments;
 mod fit;
 mod methods;
 mod model;
+mod plan;
 mod predict;
 mod reproduce;
 mod run;
@@ -41,6 +43,8 @@ enum Command {
     Bench(bench::Args),
     Methods(methods::Args),
     Session(session::Args),
+    Plan(plan::Args),
+    Answer(answer::Args),
 }
 
 /// How a command that did not fail ended.
@@ -73,6 +77,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Answer(args) => answer::run(&args),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -2,12 +2,12 @@
 
 mod ask;
 mod clinics;
-mod duration;
+pub mod duration;
 mod exchange;
 mod extend;
 mod fail;
 mod history;
-mod interrupts;
+pub mod interrupts;
 mod log;
 mod members;
 mod new;
@@ -20,7 +20,7 @@ mod recover;
 mod status;
 mod tell;
 mod verify;
-mod whole;
+pub mod whole;
 
 use std::error::Error;
 
