@@ -1,11 +1,13 @@
 //! The command line of sgq.
 
+mod answer;
 mod bench;
 mod benchmark;
 mod certify;
 mod experiments;
 mod fit;
 mod methods;
+mod plan;
 mod predict;
 mod reproduce;
 mod run;
@@ -40,6 +42,8 @@ enum Command {
     Bench(bench::Args),
     Methods(methods::Args),
     Session(session::Args),
+    Plan(plan::Args),
+    Answer(answer::Args),
 }
 
 /// How a command that did not fail ended.
@@ -72,6 +76,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Answer(args) => answer::run(&args),
     };
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

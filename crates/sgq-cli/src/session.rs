@@ -2,12 +2,12 @@
 
 mod ask;
 mod clinics;
-mod duration;
+pub mod duration;
 mod exchange;
 mod extend;
 mod fail;
 mod history;
-mod interrupts;
+pub mod interrupts;
 mod log;
 mod members;
 mod new;
@@ -22,7 +22,7 @@ mod status;
 mod study;
 mod tell;
 mod verify;
-mod whole;
+pub mod whole;
 
 use std::error::Error;
 

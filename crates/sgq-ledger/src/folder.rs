@@ -26,8 +26,10 @@ use std::{
 use sgq::session::Failure;
 use thiserror::Error;
 
-use self::files::{
-    answers_in, changed_at, make_folder, read_plain, set_aside, strangers_in, unchanged_for, write_whole,
+use self::files::{answers_in, changed_at, make_folder, set_aside, strangers_in, unchanged_for};
+pub use self::{
+    files::{read_plain, write_whole},
+    names::folder_name,
 };
 use crate::{
     Ledger, LedgerError, Message, Nonsense, Rejected, Saying, Told, User, Watcher,

@@ -290,12 +290,12 @@ impl MethodOptions {
     }
 }
 
-fn parse_formula(text: &str) -> Result<Formula, String> {
+pub fn parse_formula(text: &str) -> Result<Formula, String> {
     // The caret stands under the text, which the parser shows on lines of its own.
     text.parse().map_err(|error: FormulaError| format!("\n{error}"))
 }
 
-fn parse_penalty(text: &str) -> Result<f64, String> {
+pub fn parse_penalty(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| *number >= 0.0 && number.is_finite());
     number.ok_or_else(|| "expected a number that is not negative".to_owned())
 }
@@ -346,7 +346,9 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 
 /// What the options of other commands are read by as well.
 pub mod parse {
-    pub use super::{parse_answers, parse_budget, parse_open, parse_positive, parse_setting};
+    pub use super::{
+        parse_answers, parse_budget, parse_formula, parse_open, parse_penalty, parse_positive, parse_setting,
+    };
 }
 
 /// Why there is no fit. Nobody was asked anything.

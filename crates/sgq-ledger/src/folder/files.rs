@@ -10,7 +10,7 @@ use std::{
 use super::FolderError;
 
 /// Writes a file so that whoever looks sees all of it or nothing, after a power cut too. One that is there with the same text stays.
-pub(super) fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
+pub fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
     if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
     }
@@ -83,8 +83,8 @@ fn seen_in(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     Ok(files)
 }
 
-/// The text of a plain file, or what is wrong with it.
-pub(super) fn read_plain(path: &Path, longest: usize) -> Result<String, String> {
+/// The text of a plain file of at most so many bytes, or what is wrong with it.
+pub fn read_plain(path: &Path, longest: usize) -> Result<String, String> {
     let kind = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
     if !kind.is_file() {
         return Err("it is no plain file: links, folders and pipes are not read".to_owned());

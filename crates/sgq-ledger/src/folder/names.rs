@@ -29,6 +29,15 @@ pub(super) fn folder_names(users: &[User]) -> Vec<String> {
     users.iter().enumerate().map(name).collect()
 }
 
+/// The name of a user's folder where no other user's is the same but for capital letters; else a `~` and a number follow.
+///
+/// ```
+/// assert_eq!(sgq_ledger::folder::folder_name("../clinic 7"), "%2E.%2Fclinic 7");
+/// ```
+pub fn folder_name(user: &str) -> String {
+    folder_names(&[User::named(user)]).pop().unwrap_or_default()
+}
+
 fn safe(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let is_reserved = is_device(name);

@@ -172,7 +172,7 @@ fn noise_is_what_is_said_of_it() {
     let data = agreed.encoding.encode(own[2].1.as_bytes(), "site-2", true).unwrap();
     let point = [0.3, -0.2, 0.5];
     let total: f64 = data.weights.iter().sum();
-    let mut clipped = vec![0.0, 0.2 * point[1], 0.2 * point[2]];
+    let mut clipped = [0.0, 0.2 * point[1], 0.2 * point[2]];
     let mut any = false;
     for (row, line) in dense(&data.rows).iter().enumerate() {
         let slope = line.iter().zip(&point).map(|(a, b)| a * b).sum::<f64>() - data.targets[row];
