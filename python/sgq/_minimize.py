@@ -125,7 +125,7 @@ def minimize(
 
     `users` are functions from a point to a gradient, or objects with a method `gradient` (and perhaps `value` and
     `smoothness`), or a problem of `sgq.problems`, which starts at zero where there is no `x0`. `callback` is called with
-    the session after every answer; a true value ends the run. Without a method it is `frugal` (for more than 10,000 users
+    the session after every answer; a true value ends the run. Without a method it is `frugal` (for more than 100,000 users
     `saga`), which has no step size and nothing else to tune; give it `smoothness` where you can, which saves a sixth of the queries or more on average,
     and half of them for counts. All other settings are those of `Session`. Without any budget there are 500 queries, or 10
     for each user if that is more.

@@ -53,7 +53,7 @@ class GroupedRidge(RegressorMixin, Estimator):  # type: ignore[misc] # scikit-le
     ----------
     method : str, default=None
         Whom to ask and how to step: a name of `sgq.methods()`, or a choice and an update with " + " between them. By
-        default frugal, which needs few queries for small gaps; saga for more than 10,000 users, where frugal is slow; SAGA
+        default frugal, which needs few queries for small gaps; saga for more than 100,000 users, where frugal is slow; SAGA
         on data in one place without groups. All converge to the optimum itself, with nothing to tune.
     l2 : float, default=0.01
         The penalty. It belongs to the mean, not to a sum: it need not grow with the data, nor with weights.

@@ -38,7 +38,7 @@ type Failures = Vec<(usize, u64, Option<String>)>;
 /// One run of one method: `ask` whom to query, `tell` what they answered.
 ///
 /// method: a name of `sgq.methods()`, or two parts with a plus between, such as "shuffled + saga"; its own settings are
-/// keywords (`p=0.3`). Without one it is frugal, which has no step size and nothing to tune; saga for more than 10,000 users.
+/// keywords (`p=0.3`). Without one it is frugal, which has no step size and nothing to tune; saga for more than 100,000 users.
 /// x0: where to start. users: how many there are.
 /// problem: one of `sgq.problems`, which says the users, their smoothness and the other constants where nobody else does,
 /// answers in `simulate`, and is seen by the methods that need to see one. The start is then zero where there is no x0.

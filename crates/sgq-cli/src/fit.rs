@@ -53,8 +53,7 @@ pub use step::StepRule;
                   --user hospital --target died --budget 300\n\nIt writes report.html (all of it, to look at), model.json (for \
                   `sgq predict`), forest.svg, forest.png, queries.csv, influence.csv, gap.csv, gap.svg and gap.png. How columns are read is in docs/data.md.\n\n\
                   Why frugal by default: nothing is to be tuned, and for small gaps it needs few queries on average on \
-                  real data. With more than 10,000 users its look at everybody with each query takes long, and saga is \
-                  the default. The paper's sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\n\
+                  real data. With more than 100,000 users its looks at everybody take minutes, and saga is the default. The paper's sgq does badly on many users. docs/fit.md and docs/results.md compare them.\n\n\
                   Ctrl-C keeps what was reached, marked as interrupted. The same seed gives the same bytes."
 )]
 pub struct Args {

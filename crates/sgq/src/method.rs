@@ -62,14 +62,14 @@ impl Method {
     }
 
     /// What every front door takes where nobody names a method and at most so many users are asked: `frugal`, which has
-    /// nothing to tune and, for small gaps, needs few queries on average on real data (docs/results.md). With more than 10,000
-    /// users its look at everybody with each query takes long, and it is `saga`.
+    /// nothing to tune and, for small gaps, needs few queries on average on real data (docs/results.md). With more than 100,000
+    /// users its looks at everybody take minutes, and it is `saga`.
     ///
     /// ```
     /// assert_eq!(sgq::Method::default_for(60).name(), "frugal");
     /// ```
     pub fn default_for(asked: u64) -> Self {
-        const MANY_USERS: u64 = 10_000;
+        const MANY_USERS: u64 = 100_000;
         if asked <= MANY_USERS { frugal() } else { saga() }
     }
 

@@ -72,7 +72,7 @@ const MAX_OPEN: usize = 1_000_000;
 /// How to ask.
 #[derive(clap::Args, Serialize)]
 pub struct MethodOptions {
-    /// Any name that `sgq methods` lists [default: frugal; saga where more than 10,000 users are asked]
+    /// Any name that `sgq methods` lists [default: frugal; saga where more than 100,000 users are asked]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
     /// A number; auto, the method's own default; or theory, the largest that the method's theorem allows

@@ -46,7 +46,7 @@ pub struct Args {
     /// Where to start: numbers with commas between, or a JSON file with a list of them
     #[arg(long, value_name = "POINT", allow_hyphen_values = true)]
     start: Option<String>,
-    /// Any name that `sgq methods` lists [default: frugal; saga where there are more than 10,000 users]
+    /// Any name that `sgq methods` lists [default: frugal; saga where there are more than 100,000 users]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
     /// A setting of the method that `sgq methods` lists, such as lazy=true; may be given several times

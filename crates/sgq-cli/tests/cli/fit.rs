@@ -264,10 +264,10 @@ fn it_says_what_was_taken_and_why_it_stopped() {
     assert!(told.contains("diverged, and its coefficients mean nothing"), "{told}");
     let told = succeeds(place.path(), &[&days[..], &["--method", "saga", "--budget", "7"]].concat());
     assert!(told.contains("No step was taken: saga asks all 7 users first. Give a --budget above 7"), "{told}");
-    let rows: String = (0..10_001).map(|k| format!("{k},{},{}\n", k % 7, k % 11)).collect();
+    let rows: String = (0..100_001).map(|k| format!("{k},{},{}\n", k % 7, k % 11)).collect();
     fs::write(place.path().join("many.csv"), format!("who,x,y\n{rows}")).unwrap();
     let many = ["fit", "many.csv", "--user", "who", "--target", "y", "--force"];
-    for (budget, method) in [("40", "frugal"), ("10001", "saga")] {
+    for (budget, method) in [("40", "frugal"), ("100001", "saga")] {
         let told = succeeds(place.path(), &[&many[..], &["--budget", budget, "--verbose"]].concat());
         assert!(told.contains(&format!("  method             {method}\n")), "{budget}: {told}");
     }

@@ -334,7 +334,8 @@ impl Model {
             if own.mean().is_none() || self.proven_steps {
                 self.pace.hurry();
             }
-            if self.pace.is_due(self.answers.count()) {
+            let asked = self.answers.count() + usize::from(self.answers.get(user).is_none());
+            if self.pace.is_due(asked) {
                 own.fit(&self.sizes, self.square_sizes, self.answers.users());
             }
             if own.mean().is_some() {

@@ -9,7 +9,7 @@ use super::{
 use crate::{Method, SettingsError, random::Fingerprint};
 
 /// The last byte is another one whenever the layout of any part changes.
-const MAGIC: &[u8; 4] = b"sgq\x0a";
+const MAGIC: &[u8; 4] = b"sgq\x0b";
 const HEADER: usize = MAGIC.len() + 8;
 
 impl<'s> Session<'s> {

@@ -13,6 +13,7 @@ mod frugal_reference;
 mod lazy;
 mod linear;
 mod linear_model;
+mod many_users;
 mod members;
 mod naive;
 mod noise;

@@ -152,6 +152,27 @@ mod tests {
         assert_eq!(learned(&[[-3.0, 0.0]]).strength(2, 5.0), 0.0);
     }
 
+    /// Kept up to date answer by answer, `M` is what it is added up anew; also beside gradients of zero, and past what numbers can hold.
+    #[test]
+    fn the_mean_is_kept_up_to_date() {
+        let users = 300;
+        let (mut answers, mut alignment) = (Answers::new(users, 2), Alignment::default());
+        let sizes: Vec<f64> = (0..users).map(|user| 0.5 + user as f64 / users as f64).collect();
+        for answer in 0..3 * users {
+            let user = answer % users;
+            let size = if user == 7 { 0.0 } else { 10f64.powi(answer as i32 % 9 - 4) };
+            let size = if answer == 310 { 1e200 } else { size };
+            let gradient = [size * (answer as f64).sin(), size * (answer as f64).cos()];
+            answers.take(user, sizes[user], (&[answer as f64, 1.0], &gradient), 0.0, None);
+            alignment.replace(user, &answers, &sizes);
+            assert_eq!(alignment.mean.is_some(), answers.count() >= FRUGAL.users_per_move);
+        }
+        let (kept, anew) = (alignment.mean.unwrap(), mean_along(&answers, &sizes, &[0.6, -0.8]));
+        for (kept, anew) in kept.times(&[0.6, -0.8]).iter().zip(anew) {
+            assert!((kept - anew).abs() < 1e-12, "{kept} {anew}");
+        }
+    }
+
     #[test]
     fn numbers_past_all_bounds_are_left_out() {
         let fine = learned(&[[3.0, 0.0]]);
