@@ -1,9 +1,8 @@
 """`sgq.glm`: what it takes, what it refuses, and what its result can do."""
 
+import _thread
 import json
-import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -77,6 +76,12 @@ def test_text_is_a_factor_whatever_it_looks_like(frame):
     assert list(result.params.index) == ["intercept", "age", "code=2", "code=3"]
     # Other text is not looked at.
     assert list(fit("cost ~ age", frame).params.index) == ["intercept", "age"]
+
+
+@pytest.mark.parametrize("make", [pandas.DataFrame, dict, polars.DataFrame])
+def test_a_target_that_is_true_or_false(make):
+    data = {**DATA, "clinic": list(DATA["clinic"]), "dead": [bool(died) for died in DATA["died"]]}
+    assert fit("dead ~ age + sex", make(data)).params.to_numpy() == pytest.approx(fit().params.to_numpy())
 
 
 def test_a_family_by_the_targets_levels():
@@ -216,7 +221,7 @@ def test_divergence_is_an_error():
 
 def test_ctrl_c_leaves_the_unfinished_fit():
     """A long fit is interrupted after a moment: the exception has what was reached, and the next fit knows nothing of it."""
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt) as stopped:
