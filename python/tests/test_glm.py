@@ -209,7 +209,8 @@ def test_nobody_learns_standard_errors_where_not_everybody_was_asked():
     with pytest.warns(RuntimeWarning):
         result = fit(budget=3, close=False)
     assert result.std_error_kind is None and result.bse.isna().all()
-    assert "give a larger budget" in result.summary() and "(close=True)" in result.summary()
+    words = " ".join(result.summary().split())
+    assert "No standard errors: not everybody was asked; give a larger budget, or ask everybody a closing question (close=True)." in words
     with pytest.raises(ValueError, match="the covariance is not known: not everybody was asked"):
         result.cov_params()
 
@@ -246,7 +247,7 @@ def test_the_summary():
     assert heads.split() == ["coef", "std", "err", "z", "P>|z|", "[0.025", "0.975]"]
     assert len({len(line) for line in lines if set(line) == {"="}}) == 1
     assert "Reference level of sex: f." in lines and "Probability of died = 1." in lines
-    assert "[0.05 " in fit().summary(alpha=0.1) and repr(fit().summary()) == str(fit().summary())
+    assert "[0.05 0.95]" in " ".join(fit().summary(alpha=0.1).split()) and repr(fit().summary()) == str(fit().summary())
 
 
 def test_the_summary_of_long_names_stays_in_line():
