@@ -175,7 +175,11 @@ def test_collinear_columns_are_named():
 def test_a_slip_among_numbers_is_named_by_its_line():
     ages = FRAME["age"].astype(object)
     ages[17] = "1O"
-    for data in (FRAME.assign(age=ages), DATA | {"age": ages.tolist()}):
+    as_read = ages.map(str)  # pandas reads such a file as text
+    for data in (
+        FRAME.assign(age=ages), FRAME.assign(age=as_read), FRAME.assign(age=as_read.astype(object)), DATA | {"age": ages.tolist()},
+        DATA | {"age": as_read.tolist()}, in_polars(FRAME.assign(age=as_read)),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=r'numbers in 119 rows and something else in 1: line 19 has "1O"') as error:
             fit(data=data)
         assert "--factors" not in str(error.value) and "factor(age) in the formula" in str(error.value)
