@@ -42,8 +42,8 @@ def glm(
 
     formula: the model as in R, such as `"died ~ age + sex * ward + offset(log(days))"`.
     data: the path of a CSV file (plain or gzip), a frame of pandas or polars, or a dict of columns. A column is a factor where it is
-        text or a category, or where the formula says `factor(ward)`. Levels are in sorted order, and the first is the reference;
-        `factor(ward, ref="b")` takes another. The order of a category's levels is not looked at.
+        text (codes such as "1" too) or a category, or where the formula says `factor(ward)`. Levels are in sorted order, whatever
+        order a category has, and the first is the reference; `factor(ward, ref="b")` takes another.
     user: the column that says whose row it is.
     family: "gaussian", "binomial", "poisson", "negbin:THETA", "gamma" (log link), "huber" or "huber:DELTA"; without it binomial where the
         target has two levels, else gaussian.

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._glm_result import GlmResult
 
+TITLE = "Generalized Linear Model Regression Results, over users"
+
 WIDTH = 78
+
+# Of a number in the table of coefficients.
+CELL = 11
 
 # Users that matter too much, of whom this many are named.
 MOST_FLAGGED = 3
@@ -33,40 +40,37 @@ class Summary(str):
 
 def table(result: GlmResult, lower: list[float], upper: list[float], alpha: float) -> Summary:
     """The whole summary."""
-    lines = [title(result).center(WIDTH).rstrip(), "=" * WIDTH]
-    left, right = facts(result)
-    left += [("", "")] * (len(right) - len(left))
-    right += [("", "")] * (len(left) - len(right))
-    for (name, value), (other, told) in zip(left, right):
+    lines = [TITLE.center(WIDTH).rstrip(), "=" * WIDTH]
+    for (name, value), (other, told) in zip(*facts(result)):
         lines.append(f"{_pair(name, value, 37)}   {_pair(other, told, 38)}".rstrip())
     lines.append("=" * WIDTH)
-    names = [line["name"] for line in result.fit["coefficients"]]
-    widest = max(map(len, names), default=0)
-    room = max(widest, WIDTH - 6 * 11 + 0)
-    heads = ["coef", "std err", "z", "P>|z|", f"[{_short(alpha / 2)}", f"{_short(1 - alpha / 2)}]"]
-    lines.append(" " * room + "".join(f"{head:>11}" for head in heads))
-    lines.append("-" * (room + 66))
-    for line, low, high in zip(result.fit["coefficients"], lower, upper):
-        cells = [_number(line["estimate"]), _error(line.get("std_error")), _z(line.get("z")), _p(line.get("p")), _error(low), _error(high)]
-        lines.append(f"{line['name']:<{room}}" + "".join(f"{cell:>11}" for cell in cells))
-    lines.append("=" * (room + 66))
-    for note in remarks(result):
-        lines.append(note)
+    heads = ["coef", "std err", "z", "P>|z|", f"[{alpha / 2:.4g}", f"{1 - alpha / 2:.4g}]"]
+    rows = list(coefficients(result, lower, upper))
+    room = max([WIDTH - CELL * len(heads), *(len(name) for name, _ in rows)])
+    width = room + CELL * len(heads)
+    lines.append(" " * room + "".join(f"{head:>{CELL}}" for head in heads))
+    lines.append("-" * width)
+    lines += [f"{name:<{room}}" + "".join(f"{cell:>{CELL}}" for cell in cells) for name, cells in rows]
+    lines.append("=" * width)
+    for remark in remarks(result):
+        lines += wrap(remark, WIDTH, break_long_words=False)
     return Summary("\n".join(lines))
 
 
-def title(result: GlmResult) -> str:
-    return "Generalized Linear Model Regression Results, over users"
+def coefficients(result: GlmResult, lower: list[float], upper: list[float]) -> Iterator[tuple[str, list[str]]]:
+    """Each coefficient's name, and what stands beside it."""
+    for line, low, high in zip(result.fit["coefficients"], lower, upper):
+        error, z, p = line.get("std_error"), line.get("z"), line.get("p")
+        yield line["name"], [_number(line["estimate"]), _error(error), _z(z), _z(p), _error(low), _error(high)]
 
 
 def facts(result: GlmResult) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """What stands above the coefficients, left and right."""
+    """What stands above the coefficients, left and right: as many on both sides."""
     fit, kind = result.fit, result.family.split(":")
     name, link = FAMILIES.get(kind[0], (result.family, ""))
     parameter = f"({kind[1]})" if len(kind) > 1 else ""
     df = result.df_resid
-    coefficients = len(fit["coefficients"])
-    intercept = int(bool(fit["coefficients"]) and fit["coefficients"][0]["name"] == "intercept")
+    slopes = [line for place, line in enumerate(fit["coefficients"]) if place or line["name"] != "intercept"]
     left = [
         ("Dep. Variable:", str(fit["target"])),
         ("Model Family:", name + parameter),
@@ -80,7 +84,7 @@ def facts(result: GlmResult) -> tuple[list[tuple[str, str]], list[tuple[str, str
     right = [
         ("No. Observations:", str(result.rows)),
         ("Df Residuals:", "" if df is None else str(df)),
-        ("Df Model:", str(coefficients - intercept)),
+        ("Df Model:", str(len(slopes))),
         ("Scale:", _fact(result.scale)),
         ("Log-Likelihood:", _fact(result.llf)),
         ("Null Deviance:", _fact(result.null_deviance)),
@@ -128,9 +132,8 @@ def fragment(result: GlmResult, lower: list[float], upper: list[float]) -> str:
     """A table for a notebook."""
     heads = ["", "coef", "std err", "z", "P&gt;|z|", "[0.025", "0.975]"]
     rows = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
-    for line, low, high in zip(result.fit["coefficients"], lower, upper):
-        cells = [_number(line["estimate"]), _error(line.get("std_error")), _z(line.get("z")), _p(line.get("p")), _error(low), _error(high)]
-        rows.append(f"<tr><th>{escape(line['name'])}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    for name, cells in coefficients(result, lower, upper):
+        rows.append(f"<tr><th>{escape(name)}</th>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     left, right = facts(result)
     told = ", ".join(f"{escape(name.rstrip(':'))} {escape(value)}" for name, value in left + right if value)
     notes = "".join(f"<br>{escape(note)}" for note in remarks(result))
@@ -140,10 +143,6 @@ def fragment(result: GlmResult, lower: list[float], upper: list[float]) -> str:
 def _pair(name: str, value: str, width: int) -> str:
     space = width - len(name)
     return f"{name}{value:>{space}}" if len(value) < space else f"{name} {value}"
-
-
-def _short(part: float) -> str:
-    return f"{part:.3f}".rstrip("0") if len(f"{part:.3f}".rstrip("0")) > 3 else f"{part:.3f}"
 
 
 def _number(value: float | None) -> str:
@@ -159,10 +158,6 @@ def _error(value: float | None) -> str:
 
 
 def _z(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.3f}"
-
-
-def _p(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.3f}"
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 
 def source(data: Any, what: str = "data") -> tuple[Path | None, str | None, list[str]]:
-    """The path of a file; or the text of a frame or a dict of columns, and which of these columns are text."""
+    """The path of a file; or the text of a frame or a dict of columns, and which of these columns are levels though they look like numbers."""
     if isinstance(data, (str, os.PathLike)):
         return Path(data), None, []
     if isinstance(data, Mapping):
@@ -22,7 +23,7 @@ def source(data: Any, what: str = "data") -> tuple[Path | None, str | None, list
 
 
 def of_frame(frame: Any, what: str = "the frame") -> tuple[str, list[str]]:
-    """The text of a frame of pandas or polars, and which of its columns are text. A frame's index is no column."""
+    """The text of a frame of pandas or polars, and which of its columns are levels though they may look like numbers. A frame's index is no column."""
     if hasattr(frame, "collect") and not hasattr(frame, "write_csv"):
         frame = frame.collect()  # a lazy frame of polars
     if not hasattr(frame, "columns") or not (hasattr(frame, "write_csv") or hasattr(frame, "to_csv")):
@@ -35,12 +36,12 @@ def of_frame(frame: Any, what: str = "the frame") -> tuple[str, list[str]]:
 
 
 def _is_text(frame: Any, name: Any) -> bool:
-    """Whether a column says that it is no number: text, a category, or objects that are all text."""
+    """Whether a column is levels, whatever its values look like: a category, or numbers that are written as text, all of them."""
     column = frame[name]
     kind = str(getattr(column, "dtype", "")).split("(")[0].lower()
-    if kind in ("object", "mixed"):
-        return _all_text(column)
-    return kind in ("category", "categorical", "enum", "str", "string", "utf8")
+    if kind in ("category", "categorical", "enum"):
+        return True
+    return kind in ("object", "str", "string", "utf8") and _all_codes(column)
 
 
 def _of_columns(columns: Mapping[Any, Any], what: str) -> tuple[str, list[str]]:
@@ -63,11 +64,19 @@ def _of_columns(columns: Mapping[Any, Any], what: str) -> tuple[str, list[str]]:
     # Numbers are written with all their digits.
     for row in zip(*lists.values()):
         writer.writerow(["" if _is_missing(value) else value for value in row])
-    return text.getvalue(), [name for name, column in lists.items() if _all_text(column)]
+    return text.getvalue(), [name for name, column in lists.items() if _all_codes(column)]
 
 
-def _all_text(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) or _is_missing(value) for value in values)
+def _all_codes(values: Iterable[Any]) -> bool:
+    """Whether all values are text that looks like numbers. Where only some do, one may be a slip, which is an error by its line."""
+    return all(_is_missing(value) or (isinstance(value, str) and _is_number(value)) for value in values)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _is_missing(value: Any) -> bool:

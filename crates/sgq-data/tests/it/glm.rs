@@ -5,6 +5,7 @@ mod reference;
 mod refusals;
 mod separation;
 mod special;
+mod subject;
 
 use rand::Numbers;
 use sgq::{
