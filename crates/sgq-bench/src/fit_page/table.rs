@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 2_000;
 /// How a coefficient's numbers are written.
 pub(super) fn cells(line: &Coefficient) -> Cells {
     // Without a standard error nothing says how many digits there are.
-    if !(line.std_error > 0.0) {
+    if line.std_error.is_nan() || line.std_error <= 0.0 {
         let written = |value: f64| typeset(&short(value));
         let ratio = |value: Option<f64>| value.map(written).unwrap_or_default();
         return Cells {
