@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use console::{Term, truncate_str};
+use console::{Term, measure_text_width, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 use sgq_bench::{
     Experiment,
@@ -112,34 +112,58 @@ fn shortened(text: &str) -> String {
 /// A progress bar over the trials of an experiment; none where nobody is watching.
 pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBar {
     let runs = (experiment.methods.len() * experiment.problems.len()) as u64;
-    let bar = bar(runs * experiment.trials, "{percent:>3}%  {seconds}", hidden);
-    bar.set_prefix(format!(
+    let name = format!(
         "{:<10} {} × {}",
         one_line(name),
         counted(experiment.methods.len() as u64, "method"),
         counted(experiment.trials, "trial")
-    ));
-    bar
+    );
+    let words = |state: &ProgressState| {
+        let words = format!("{:>3.0}%  {}", (100.0 * state.fraction()).floor(), seconds(state));
+        [words.clone(), words]
+    };
+    bar(runs * experiment.trials, name, words, 0, hidden)
 }
 
 /// A progress bar over the queries of one run, with room for a message; none where nobody is watching.
 pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
-    let bar = bar(budget, "{pos} of {len} queries  {msg}  {seconds}", hidden);
-    bar.set_prefix(one_line(name));
-    bar
+    /// A run often ends before its budget: what is left of the budget is the most that it takes. Sooner it is a guess.
+    const KNOWN_AFTER: Duration = Duration::from_secs(1);
+    let words = |state: &ProgressState| {
+        let (at, of) = (state.pos(), state.len().unwrap_or(0));
+        let left = state.eta();
+        match state.is_finished() || state.elapsed() < KNOWN_AFTER || left.is_zero() {
+            true => [format!("{at} of {of} queries  {}", seconds(state)), format!("{at}/{of}  {}", seconds(state))],
+            false => {
+                let left = rounded(left);
+                [
+                    format!("{at} of {of} queries  {}, at most {left} left", seconds(state)),
+                    format!("{at}/{of}  ≤ {left} left"),
+                ]
+            }
+        }
+    };
+    bar(budget, one_line(name), words, MESSAGE_ROOM, hidden)
 }
 
 /// A line over a session, whose text is [`session_line`]; none where nobody is watching.
 pub fn session_progress(hidden: bool) -> ProgressBar {
-    let target = match hidden || !io::stderr().is_terminal() {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::term_like_with_hz(Box::new(WithRoom(Term::stderr())), 20),
-    };
-    let bar = ProgressBar::with_draw_target(None, target);
+    let bar = ProgressBar::with_draw_target(None, target(hidden));
     bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
+
+/// Where a bar is drawn: nowhere if nobody is watching.
+fn target(hidden: bool) -> ProgressDrawTarget {
+    match hidden || !io::stderr().is_terminal() {
+        true => ProgressDrawTarget::hidden(),
+        false => ProgressDrawTarget::term_like_with_hz(Box::new(WithRoom(Term::stderr())), 20),
+    }
+}
+
+/// Columns for what is believed to remain, such as `remaining 1.2e-3 (4.5e-4 to 6.7e-3)`.
+const MESSAGE_ROOM: usize = 36;
 
 /// Terminals with fewer columns have no room for a bar.
 const NARROW: usize = 60;
@@ -198,8 +222,7 @@ pub fn session_line(name: &str, queries: u64, budget: Option<u64>, more: &str, c
         (_, None) => format!("  {name}  {queries} queries  {more}"),
         (_, Some(budget)) => {
             let full = (BAR * queries.min(budget)).checked_div(budget).unwrap_or(BAR);
-            let bar: String = (0..BAR).map(|cell| if cell < full { '━' } else { '╌' }).collect();
-            format!("  {name}  {bar} {queries}{of} queries  {more}")
+            format!("  {name}  {} {queries}{of} queries  {more}", cells(full))
         }
     };
     truncate_str(text.trim_end(), columns.saturating_sub(ROOM.into()), "…").into_owned()
@@ -212,23 +235,63 @@ pub fn columns() -> usize {
 
 /// A progress bar over methods on problems; none where nobody is watching.
 pub fn cell_progress(name: &str, cells: u64, hidden: bool) -> ProgressBar {
-    let bar = bar(cells, "{pos}/{len} methods on problems  {eta} left", hidden);
-    bar.set_prefix(one_line(name));
-    bar
+    let words = |state: &ProgressState| {
+        let (at, of, left) = (state.pos(), state.len().unwrap_or(0), rounded(state.eta()));
+        [format!("{at}/{of} methods on problems  {left} left"), format!("{at}/{of}  {left} left")]
+    };
+    bar(cells, one_line(name), words, 0, hidden)
 }
 
-fn bar(length: u64, after: &str, hidden: bool) -> ProgressBar {
-    let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(length), target);
-    let style = ProgressStyle::with_template(&format!("  {{prefix}}  {{bar:24}} {after}"))
+/// A bar with a name before it and words behind it, long ones and short ones, and room for a message of so many columns.
+fn bar(
+    length: u64,
+    name: String,
+    words: impl Fn(&ProgressState) -> [String; 2] + Clone + Send + Sync + 'static,
+    room: usize,
+    hidden: bool,
+) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length), target(hidden));
+    let style = ProgressStyle::with_template("{line}{wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("━━╌")
-        .with_key("seconds", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = write!(out, "{:.1} s", state.elapsed().as_secs_f64());
+        .with_key("line", move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let [long, short] = words(state);
+            let _ = out.write_str(&bar_line(&name, state.fraction().into(), &long, &short, room, columns()));
         });
     bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
+}
+
+/// What stands before a bar's message, in so many columns: the bar goes first, then the name and all that has a short form.
+fn bar_line(name: &str, part: f64, long: &str, short: &str, room: usize, columns: usize) -> String {
+    let columns = columns.saturating_sub(ROOM.into());
+    let gap = if room > 0 { "  " } else { "" };
+    let forms = [
+        format!("  {name}  {} {long}{gap}", cells((part * BAR as f64) as u64)),
+        format!("  {name}  {long}{gap}"),
+        format!("  {name}  {short}{gap}"),
+        format!("  {short}{gap}"),
+    ];
+    let fits = forms.iter().find(|form| measure_text_width(form) + room <= columns);
+    truncate_str(fits.unwrap_or(&forms[3]), columns, "…").into_owned()
+}
+
+/// A bar of which so many cells are full.
+fn cells(full: u64) -> String {
+    (0..BAR).map(|cell| if cell < full { '━' } else { '╌' }).collect()
+}
+
+fn seconds(state: &ProgressState) -> String {
+    format!("{:.1} s", state.elapsed().as_secs_f64())
+}
+
+/// A time that nobody knows to the second: `12 s`, `3 min`, `5 h`.
+fn rounded(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 99.5 => format!("{seconds:.0} s"),
+        seconds if seconds < 5_970.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.0} h", seconds / 3600.0),
+    }
 }
 
 /// `1 answer`, `2 answers`.
@@ -322,6 +385,36 @@ mod tests {
         );
         assert_eq!(line(40), "  12 of 60  cost 12.50 (87.50 left) …");
         assert_eq!(session_line("saga", 12, None, "cost 12", 80), "  saga  12 queries  cost 12");
+    }
+
+    #[test]
+    fn the_line_of_a_bar_fits_into_the_terminal() {
+        let line = |columns| {
+            bar_line(
+                "frugal",
+                0.3,
+                "161 of 540 queries  2.0 s, at most 5 s left",
+                "161/540  ≤ 5 s left",
+                MESSAGE_ROOM,
+                columns,
+            )
+        };
+        for columns in 0..200 {
+            assert!(line(columns).chars().count() <= columns.saturating_sub(3).max(1), "{columns}: {}", line(columns));
+        }
+        assert!(line(140).starts_with("  frugal  ━━━━━━━╌╌"), "{}", line(140));
+        assert_eq!(line(100), "  frugal  161 of 540 queries  2.0 s, at most 5 s left  ");
+        assert_eq!(line(80), "  frugal  161/540  ≤ 5 s left  ");
+        // There is still room for `remaining 1.2e-3`.
+        assert_eq!(line(40), "  161/540  ≤ 5 s left  ");
+        assert_eq!(line(14), "  161/540 …");
+        assert_eq!(bar_line("x", 1.0, "long", "short", 0, 80), format!("  x  {} long", cells(BAR)));
+    }
+
+    #[test]
+    fn times_are_rounded() {
+        let times = [0.2, 12.4, 99.0, 100.0, 5_960.0, 7_300.0].map(Duration::from_secs_f64);
+        assert_eq!(times.map(rounded), ["0 s", "12 s", "99 s", "2 min", "99 min", "2 h"]);
     }
 
     #[test]

@@ -219,7 +219,7 @@ fn all_files_are_replaced_or_none() {
     leaves_alone(&place, &fit("d.csv", "y", &["--out", "o"]), &["o/gap.png is in the way: it is no file"]);
 }
 
-/// A limit on the size of files stands for a disk that is full: the PNG does not fit, and so nothing is replaced.
+/// A limit on the size of files stands for a disk that is full: the page does not fit, and so nothing is replaced.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_old_files() {
@@ -235,7 +235,7 @@ fn a_full_disk_leaves_the_old_files() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     let error = crate::text(&output.stderr);
-    assert!(error.contains("cannot write o/gap"), "{error}");
+    assert!(error.contains("cannot write o/report.html"), "{error}");
     assert!(snapshot(place.path()) == before);
     succeeds(place.path(), &fit("d.csv", "y", &["--out", "o"]));
     assert!(snapshot(place.path()) != before);
