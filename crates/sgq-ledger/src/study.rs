@@ -122,7 +122,8 @@ pub struct Results {
     pub agreed: Agreed,
     /// Who is part of it now, in order; [`Influence::user`](sgq_data::glm::Influence::user) counts these.
     pub users: Vec<String>,
-    /// The coefficients of the encoded columns.
+    /// The coefficients of the encoded columns: where the run stands or, where everybody has answered the closing question there, a step
+    /// of Newton's method further, which the answers give.
     pub point: Vec<f64>,
     /// The table, and what goes with it.
     pub statistics: Statistics,
@@ -130,7 +131,9 @@ pub struct Results {
     pub is_closed: bool,
     /// Whether coefficients are believed to be as close as they are to be; none where nobody can tell.
     pub converged: Option<bool>,
-    /// How many standard errors they are believed to be off at most.
+    /// By how many standard errors that step has moved a coefficient at most.
+    pub last_step: Option<f64>,
+    /// How many standard errors they were believed to be off at most where the run stands, before that step.
     pub believed_off: Option<f64>,
     /// Why no further question is put, in words.
     pub stopped: Option<String>,
@@ -232,11 +235,23 @@ impl<'a> Sources<'a> {
         let (Some(terms), Some(begun)) = (&self.header.terms, &self.header.begun) else { return Ok(None) };
         let Some(study) = self.study(std_errors) else { return Ok(None) };
         let present: Vec<usize> = self.present().iter().map(|(user, ..)| *user).collect();
-        let point = self.session.point().to_vec();
+        let mut point = self.session.point().to_vec();
+        let mut last_step = None;
         let closings = self.rounds.last.as_ref().filter(|_| self.is_closed_here()).and_then(|it| it.closings(&present));
         let statistics = match &closings {
             Some(closings) => {
-                study.closed(&point, closings).map_err(|error| LedgerError::Disagree { what: error.to_string() })?
+                let closed = |point: &[f64]| {
+                    study.closed(point, closings).map_err(|error| LedgerError::Disagree { what: error.to_string() })
+                };
+                let here = closed(&point)?;
+                let next = here.inference.as_ref().and_then(|inference| study.last_step(&point, closings, inference));
+                match next {
+                    Some((next, moved)) => {
+                        (point, last_step) = (next, Some(moved));
+                        closed(&point)?
+                    }
+                    None => here,
+                }
             }
             None => study.learned(self.session, &self.secants(&study)?),
         };
@@ -254,6 +269,7 @@ impl<'a> Sources<'a> {
             reported: self.rounds.reported,
             numbers: self.before.numbers + meter.numbers() + self.rounds.reported.numbers,
             is_closed: closings.is_some(),
+            last_step,
             rows: [study.rows, study.rows_missing],
             totals: study.totals,
             point,
@@ -316,6 +332,7 @@ impl Results {
             ("l2", json!(l2)),
             ("converged", json!(self.converged)),
             ("believed_off", json!(self.believed_off)),
+            ("last_step", json!(self.last_step)),
             ("stop", json!(self.stopped)),
             ("closed", json!(self.is_closed)),
             ("queries", json!(self.queries)),

@@ -232,8 +232,15 @@ fn text(results: &Results) -> String {
         ),
     );
     line("numbers sent", &format!("{}, of these {} in first and closing answers", results.numbers, reported.numbers));
-    if let Some(off) = results.believed_off {
-        line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)));
+    match (results.last_step, results.believed_off) {
+        (Some(moved), _) => {
+            let words = "standard errors at most, by a step of Newton's method that the closing answers give";
+            line("last step", &format!("{} {words}", short(moved)));
+        }
+        (None, Some(off)) => {
+            line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)))
+        }
+        (None, None) => {}
     }
     for influence in results.statistics.influence.iter().filter(|it| it.flagged).take(MOST_FLAGGED) {
         let user = results.users.get(influence.user).map_or_else(String::new, |name| one_line(name));

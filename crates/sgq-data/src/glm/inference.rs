@@ -380,6 +380,21 @@ fn clustered(fit: &Fit<'_>, closings: &[Closing], rows: f64) -> Result<Vec<f64>,
     Ok(matrix::sandwich(&inverse, &meat, dim).iter().map(|value| value * correction).collect())
 }
 
+impl Fit<'_> {
+    /// `β − (Σ c_i J_i + P)⁻¹ (Σ c_i s_i + P β)`: a step of Newton's method from the point where the closings were made.
+    pub(super) fn newton_step(&self, closings: &[Closing]) -> Result<Vec<f64>, InferenceError> {
+        let mut slope = vec![0.0; self.dim()];
+        for (user, closing) in closings.iter().enumerate() {
+            matrix::add(&mut slope, self.factor(user), &closing.score);
+        }
+        for k in usize::from(self.penalty.free_intercept)..self.dim() {
+            slope[k] += self.penalty.of_sum * self.point[k];
+        }
+        let step = self.definite(&penalised_information(self, closings))?.solve(&slope);
+        Ok(self.point.iter().zip(step).map(|(now, step)| now - step).collect())
+    }
+}
+
 /// `Σ c_i J_i + P`.
 pub(super) fn penalised_information(fit: &Fit<'_>, closings: &[Closing]) -> Vec<f64> {
     let mut sum = vec![0.0; matrix::packed_len(fit.dim())];

@@ -95,6 +95,19 @@ impl Study<'_> {
         Ok(statistics)
     }
 
+    /// A last step of Newton's method, which everybody's closings give for nothing: from a point that is close to the finished fit to one
+    /// that is far closer. With how many standard errors it moves a coefficient by at most; none where that is more than one, and so
+    /// nothing that is known at the point would hold there.
+    pub fn last_step(&self, point: &[f64], closings: &[Closing], inference: &Inference) -> Option<(Vec<f64>, f64)> {
+        let names = self.encoding.column_names();
+        let factors = self.user_factors();
+        let next = self.fit(&names, point, factors.as_deref()).newton_step(closings).ok()?;
+        let scale = self.encoding.original_scale();
+        let moved = scale.coefficients(&next).into_iter().zip(scale.coefficients(point)).zip(&inference.coefficients);
+        let largest = moved.map(|((next, now), line)| (next - now).abs() / line.std_error).fold(0.0, f64::max);
+        (largest <= 1.0).then_some((next, largest))
+    }
+
     /// The table from what was learned on the way: users' last gradients, and what they say of curvature.
     pub fn learned(&self, session: &Session<'_>, secants: &Secants) -> Statistics {
         let none = |why: &str| Statistics { why_none: Some(why.to_owned()), ..Statistics::default() };

@@ -1,7 +1,9 @@
 //! What somebody should look at before a fit begins.
 
-use super::{Moments, StudyPlan, Summary, TargetSummary, VariableSummary, pooled::Pooled, rules::counted};
-use crate::{Encoding, Variable, encoding::Levels};
+use std::collections::BTreeMap;
+
+use super::{Moments, StudyPlan, Summary, TargetSummary, VariableSummary, rules::counted};
+use crate::{Encoding, Variable, encoding::Levels, first_few};
 
 /// A mean that is so many standard deviations within the other clinics away from theirs is hardly in the same unit.
 const FAR: f64 = 10.0;
@@ -64,13 +66,18 @@ fn of_levels(column: &str, levels: &[String], users: &[(&str, &Summary)]) -> Vec
             notes.push(format!("{user} alone has the level {level:?} of {column:?}, in {rows}{like}"));
         }
     }
-    for ((user, _), counts) in users.iter().zip(&counts) {
-        let mut there = levels.iter().zip(counts).filter(|(_, count)| **count > 0);
-        if let (Some((level, _)), None) = (there.next(), there.next()) {
-            notes.push(format!("{user} has the level {level:?} of {column:?} in every row"));
-        }
+    for (place, level) in levels.iter().enumerate() {
+        let is_only =
+            |counts: &&Vec<u64>| counts.iter().enumerate().all(|(other, count)| (*count > 0) == (other == place));
+        let have = users.iter().zip(&counts).filter(|(_, counts)| is_only(counts)).map(|((user, _), _)| *user);
+        notes.extend(in_every_row(format!("{column:?} has the level {level:?}"), &have.collect::<Vec<_>>()));
     }
     notes
+}
+
+/// What clinics have in every row, if any do.
+fn in_every_row(what: String, users: &[&str]) -> Option<String> {
+    (!users.is_empty()).then(|| format!("{what} in every row of {}", first_few(users)))
 }
 
 /// A level without what people write differently: capital letters and blanks.
@@ -81,17 +88,20 @@ fn simple(level: &str) -> String {
 
 fn of_numbers(name: &str, users: &[(&str, u64, Moments)]) -> Vec<String> {
     let mut notes = Vec::new();
-    for (place, (user, _, own)) in users.iter().enumerate() {
-        if own.deviation == 0.0 {
-            notes.push(format!("{user} has the same {name} in every row"));
-        }
-        let others = users.iter().enumerate().filter(|(other, _)| *other != place);
-        let others: Vec<(u64, Moments)> = others.map(|(_, (_, rows, moments))| (*rows, *moments)).collect();
-        let centre = Pooled::of(others.iter().copied()).mean;
-        let within = others.iter().map(|(rows, moments)| (*rows, Moments { mean: 0.0, ..*moments }));
-        // Deviations from each clinic's own mean.
-        let rows: f64 = others.iter().map(|(rows, _)| *rows as f64).sum();
-        let within = within.map(|(rows, it)| rows as f64 * it.deviation * it.deviation).sum::<f64>() / rows;
+    let constant = users.iter().filter(|(.., own)| own.deviation == 0.0).map(|(user, ..)| *user);
+    notes.extend(in_every_row(format!("{name} is the same"), &constant.collect::<Vec<_>>()));
+    // Of every clinic beside all others: what is left of the sums without it.
+    let sums = |(_, rows, own): &(&str, u64, Moments)| {
+        let rows = *rows as f64;
+        [rows, rows * own.mean, rows * own.deviation * own.deviation]
+    };
+    let all = users.iter().map(sums).fold([0.0; 3], |all, own| [0, 1, 2].map(|k| all[k] + own[k]));
+    for user_and_own in users {
+        let (user, _, own) = user_and_own;
+        let of_it = sums(user_and_own);
+        let [rows, sum, squares] = [0, 1, 2].map(|k| all[k] - of_it[k]);
+        // Deviations are from each clinic's own mean.
+        let (centre, within) = (sum / rows, squares / rows);
         let distance = (own.mean - centre).abs() / within.sqrt();
         if within > 0.0 && distance > FAR {
             notes.push(format!(
@@ -109,21 +119,23 @@ fn of_target(plan: &StudyPlan, users: &[(&str, &Summary)]) -> Vec<String> {
     let name = plan.formula.response().label();
     let mut notes = Vec::new();
     let mut moments = Vec::new();
+    let mut alike: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (user, summary) in users {
         match &summary.target {
             TargetSummary::Number { moments: own, .. } => moments.push((*user, summary.rows, *own)),
             TargetSummary::Levels { levels, .. } => {
                 let mut there = levels.iter().filter(|level| level.rows > 0);
                 if let (Some(only), None) = (there.next(), there.next()) {
-                    notes.push(format!("{user} has the target {name} at {:?} in every row", only.level));
+                    alike.entry(&only.level).or_default().push(user);
                 }
             }
-            TargetSummary::Count { mean, .. } if *mean == 0.0 => {
-                notes.push(format!("{user} has the target {name} at 0 in every row"));
-            }
+            TargetSummary::Count { mean, .. } if *mean == 0.0 => alike.entry("0").or_default().push(user),
             TargetSummary::Count { .. } | TargetSummary::Positive { .. } => {}
         }
     }
+    notes.extend(
+        alike.iter().filter_map(|(value, users)| in_every_row(format!("the target {name} is {value:?}"), users)),
+    );
     notes.extend(of_numbers(&name, &moments));
     let offsets = users.iter().filter_map(|(user, summary)| Some((*user, summary.rows, summary.offset?)));
     notes.extend(of_numbers("the offset", &offsets.collect::<Vec<_>>()));

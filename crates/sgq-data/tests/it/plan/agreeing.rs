@@ -175,9 +175,9 @@ fn what_is_odd_is_noted() {
         notes(&[&north, &south, &men]),
         [
             "west will not answer: 2 rows are used, and the plan asks for at least 10",
-            "west has the same age in every row",
-            "west has the level \"m\" of \"sex\" in every row",
-            "west has the target died at \"no\" in every row"
+            "age is the same in every row of west",
+            "\"sex\" has the level \"m\" in every row of west",
+            "the target died is \"no\" in every row of west"
         ]
     );
     let few = ("west".to_owned(), north.1.lines().take(10).map(|line| format!("{line}\n")).collect::<String>());
