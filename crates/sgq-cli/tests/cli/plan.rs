@@ -129,7 +129,7 @@ fn a_file_is_tried_before_anybody_asks() {
     new("large.plan", "died ~ (age + sex) * log(days) * I(age^2)", &[]);
     let output = check("large.plan");
     assert_eq!(output.status.code(), Some(1));
-    let words = "  The plan's rules would refuse: the model has 14 parameters, and the plan allows 0.33 for each of the 29 rows: at most 9.\n";
+    let words = "  The plan's rules would refuse: the model has 16 parameters, and the plan allows 0.33 for each of the 29 rows: at most 9.\n";
     assert!(text(&output.stdout).ends_with(words), "{}", text(&output.stdout));
     new("other.plan", "died ~ agee", &[]);
     let error = refuses(place.path(), &["plan", "check", "other.plan", "--data", "mine.csv"]);
