@@ -37,7 +37,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         format!("\n  The first answer would disclose {}, and no more:\n", counted(summary.numbers(), "number"));
     summary.in_words().lines().for_each(|line| text += &format!("\n    {line}"));
     text += "\n";
-    few_rows(summary).iter().for_each(|note| text += &format!("\n  note: {note}"));
+    let notes = few_rows(summary);
+    notes.iter().for_each(|note| text += &format!("\n  note: {note}"));
+    text += if notes.is_empty() { "" } else { "\n" };
     // Others may have more levels, and so the model more coefficients.
     let parameters = agree(&plan, &[("this clinic", summary)]).ok().map(|agreed| agreed.encoding.dim());
     let by_rows = plan.rules.refuses_rows(summary.rows);

@@ -4,6 +4,7 @@
 // Signals are tested where there are some, and full disks on Linux.
 #![cfg_attr(not(target_os = "linux"), allow(unused_imports, dead_code))]
 
+mod answer;
 mod bad_input;
 mod bench;
 mod benchmark;
@@ -13,6 +14,7 @@ mod fit;
 mod fit_on_ledger;
 mod glm;
 mod overwriting;
+mod plan;
 mod random;
 mod reproduce;
 mod session;
@@ -203,7 +205,9 @@ fn divergence_is_said_and_not_hidden() {
 #[test]
 fn every_command_explains_itself() {
     let place = tempdir().unwrap();
-    for command in ["", "reproduce", "run", "methods", "fit", "predict"] {
+    for command in
+        ["", "reproduce", "run", "methods", "fit", "predict", "plan", "plan new", "plan show", "plan check", "answer"]
+    {
         let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help = succeeds(place.path(), &arguments);
         assert!(help.contains("Example:\n  sgq ") || help.contains("Examples:\n  sgq "), "{command}: {help}");

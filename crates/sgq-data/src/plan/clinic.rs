@@ -14,7 +14,7 @@ use super::{
     log::{Entry, Given, Log, LogError, now},
     model::{Prepared, hash},
     noise::Noise,
-    question::{Asked, At, Nonsense, Question},
+    question::{Asked, At, Nonsense, Question, Refusal},
     rules::counted,
 };
 use crate::{
@@ -184,7 +184,7 @@ impl Clinic {
     /// what makes no sense.
     pub fn answer(&mut self, question: &str) -> Reply {
         #[derive(Serialize)]
-        struct Refusal<'a> {
+        struct Refused<'a> {
             #[serde(skip_serializing_if = "Option::is_none")]
             ticket: Option<u64>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,37 +200,41 @@ impl Clinic {
                 };
                 (Some(question.ticket), about, self.take(&question))
             }
-            Err(Nonsense { ticket: Some(ticket), why }) => (Some(ticket), format!("question {ticket}"), Err(why)),
-            Err(Nonsense { ticket: None, why }) => (None, "a line".to_owned(), Err(why)),
+            Err(Nonsense { ticket: Some(ticket), why }) => {
+                (Some(ticket), format!("question {ticket}"), Err(why.into()))
+            }
+            Err(Nonsense { ticket: None, why }) => (None, "a line".to_owned(), Err(why.into())),
         };
         let made = made.and_then(|(given, outcome, words)| {
-            serde_json::to_string(&given).map(|line| (line, outcome, words)).map_err(|error| error.to_string())
+            serde_json::to_string(&given).map(|line| (line, outcome, words)).map_err(|error| error.to_string().into())
         });
         match made {
             Ok((line, outcome, words)) => Reply { line, words: format!("{about}: {words}"), outcome },
-            Err(why) => {
-                let refusal = Refusal { ticket, user: ticket.map(|_| &*self.name), error: &why };
-                let line = serde_json::to_string(&refusal).unwrap_or_default();
-                Reply { line, words: format!("{about} refused: {why}"), outcome: Outcome::Refused }
+            Err(Refusal { why, to_owner }) => {
+                let more = to_owner.map(|more| format!(" (not sent: {more})")).unwrap_or_default();
+                let refused = Refused { ticket, user: ticket.map(|_| &*self.name), error: &why };
+                let line = serde_json::to_string(&refused).unwrap_or_default();
+                Reply { line, words: format!("{about} refused: {why}{more}"), outcome: Outcome::Refused }
             }
         }
     }
 
     /// The answer, whether it is a new one, and what it discloses; or why there is none.
-    fn take(&mut self, question: &Question) -> Result<(Given, Outcome, String), String> {
+    fn take(&mut self, question: &Question) -> Result<(Given, Outcome, String), Refusal> {
         let Question { ticket, user, plan, asked } = question;
         if *plan != self.id {
             return Err(format!(
                 "it is by the plan {}, and this clinic has agreed to {}: everybody needs the same file",
                 first_letters(plan),
                 first_letters(&self.id)
-            ));
+            )
+            .into());
         }
         if *user != self.name {
-            return Err(format!("it is for {user}, and this is {}", self.name));
+            return Err(format!("it is for {user}, and this is {}", self.name).into());
         }
         if let Some(why) = self.plan.rules.refuses_rows(self.summary.rows) {
-            return Err(why);
+            return Err(why.into());
         }
         let key = Key::of(question)?;
         if let Some(entry) = self.known(*ticket, &key) {
@@ -239,8 +243,7 @@ impl Clinic {
         }
         if self.log.of(&self.id, &self.name).any(|entry| entry.data != self.digest) {
             return Err("the file has changed since the first answer, and what changed could be told from two answers: answer from the \
-                        file as it was, or begin anew with another --log, and tell the coordinator"
-                .to_owned());
+                        file as it was, or begin anew with another --log, and tell the coordinator".into());
         }
         let mut given = Given { ticket: *ticket, user: user.clone(), ..Given::default() };
         let words = match asked {
@@ -258,7 +261,9 @@ impl Clinic {
             numbers: given.numbers(),
             answer: given.clone(),
         };
-        self.log.add(entry).map_err(|error| error.to_string())?;
+        self.log
+            .add(entry)
+            .map_err(|error| Refusal::with("the clinic cannot keep its log, and so does not answer", error))?;
         let words = format!("{} given: {words}", counted(given.numbers(), "number", "numbers"));
         Ok((given, Outcome::Answered, words))
     }
@@ -269,21 +274,24 @@ impl Clinic {
         format!("counts, means and levels{noise}\n{}", indented(&self.summary.in_words()))
     }
 
-    fn at_point(&mut self, at: &At, wants: &[Detail], given: &mut Given) -> Result<String, String> {
+    fn at_point(&mut self, at: &At, wants: &[Detail], given: &mut Given) -> Result<String, Refusal> {
         let rules = self.plan.rules;
         if let Some(want) = wants.iter().find(|want| **want > rules.answers) {
-            return Err(format!("it asks for the {want}, and the plan allows no more than the {}", rules.answers));
+            return Err(
+                format!("it asks for the {want}, and the plan allows no more than the {}", rules.answers).into()
+            );
         }
         let (before, _) = self.given();
         if before >= rules.answers_each {
             return Err(format!(
                 "{} answered, as many as the plan allows",
                 counted(before, "question was", "questions were")
-            ));
+            )
+            .into());
         }
         if self.noise.is_some() && wants.contains(&Detail::Hessian) {
             return Err(
-                "it asks for a Hessian, which this clinic does not give: noise is added to gradients only".to_owned()
+                "it asks for a Hessian, which this clinic does not give: noise is added to gradients only".into()
             );
         }
         let noise = self.noise;
@@ -321,27 +329,26 @@ impl Clinic {
         }
         let numbers = [&given.gradient, &given.hessian].into_iter().flatten().flatten().chain(&given.loss);
         if let Some(number) = numbers.into_iter().find(|number| !number.is_finite()) {
-            return Err(format!("the answer at this point has {number}, which is not a finite number"));
+            return Err(format!("the answer at this point has {number}, which is not a finite number").into());
         }
         Ok(format!("{words}; answer {} of {}", before + 1, rules.answers_each))
     }
 
-    fn close(&mut self, at: &At, given: &mut Given) -> Result<String, String> {
+    fn close(&mut self, at: &At, given: &mut Given) -> Result<String, Refusal> {
         let rules = self.plan.rules;
         let (_, before) = self.given();
         if before >= rules.closing {
-            return Err(match rules.closing {
+            return Err(Refusal::from(match rules.closing {
                 0 => "it is a closing question, which the plan does not allow".to_owned(),
                 _ => format!(
                     "{} answered, as many as the plan allows",
                     counted(before, "closing question was", "closing questions were")
                 ),
-            });
+            }));
         }
         if self.noise.is_some() {
             return Err(
-                "it is a closing question, which this clinic does not answer: noise is added to gradients only"
-                    .to_owned(),
+                "it is a closing question, which this clinic does not answer: noise is added to gradients only".into(),
             );
         }
         let (family, missing, rows) = (self.plan.family, self.summary.rows_missing, self.summary.rows);
@@ -353,7 +360,9 @@ impl Clinic {
             offsets: regression.offsets(),
             family,
         };
-        let closing = Closing::of(&data, data.all(), missing, &at.point).map_err(|error| error.to_string())?;
+        let closing = Closing::of(&data, data.all(), missing, &at.point).map_err(|error| {
+            Refusal::with("the closing answer at this point has a number that is not finite", error)
+        })?;
         given.closing = Some(closing);
         Ok(format!(
             "gradient, information and deviance over {}; closing answer {} of {}",
@@ -364,30 +373,32 @@ impl Clinic {
     }
 
     /// The rows as the question's model sees them, where the question may be asked.
-    fn prepared(&mut self, at: &At) -> Result<&Prepared, String> {
+    fn prepared(&mut self, at: &At) -> Result<&Prepared, Refusal> {
         let At { point, model } = at;
         let rules = self.plan.rules;
         let own = hash(model)?;
         let first = self.log.of(&self.id, &self.name).find_map(|entry| entry.model.as_ref());
         if first.is_some_and(|first| *first != own) {
-            return Err("the model is not that of the first question: levels and scaling stay as they were".to_owned());
+            return Err("the model is not that of the first question: levels and scaling stay as they were".into());
         }
         if let Some(why) = rules.refuses_parameters(model.dim(), self.summary.rows) {
-            return Err(why);
+            return Err(why.into());
         }
         if point.len() != model.dim() {
-            return Err(format!("the point has {} numbers, and the model {} parameters", point.len(), model.dim()));
+            return Err(
+                format!("the point has {} numbers, and the model {} parameters", point.len(), model.dim()).into()
+            );
         }
         let most = rules.largest_coefficient;
         if let Some((place, value)) = point.iter().enumerate().find(|(_, value)| value.abs() > most) {
             let name = model.column_names().swap_remove(place);
-            return Err(format!("the point has {value} for {name}, and the plan allows {most} at most"));
+            return Err(format!("the point has {value} for {name}, and the plan allows {most} at most").into());
         }
         if self.prepared.as_ref().is_none_or(|prepared| prepared.hash != own) {
             let prepared = Prepared::new(&self.plan, model, &self.data, &self.name, &self.summary)?;
             self.prepared = Some(prepared);
         }
-        self.prepared.as_ref().ok_or_else(|| "the model could not be prepared".to_owned())
+        self.prepared.as_ref().ok_or_else(|| "the model could not be prepared".into())
     }
 }
 

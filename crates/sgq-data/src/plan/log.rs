@@ -109,12 +109,11 @@ impl Log {
             let is_last = end == bytes.len();
             match serde_json::from_slice(line) {
                 Ok(entry) if line.ends_with(b"\n") => entries.push(entry),
-                // A crash in the middle of a line: its answer was not given out.
-                _ if is_last => break,
-                Ok(_) => break,
-                Err(error) => {
+                Err(error) if !is_last => {
                     return Err(LogError::Damaged { path: path.to_owned(), line: index + 1, what: error.to_string() });
                 }
+                // A crash in the middle of a line: its answer was not given out.
+                _ => break,
             }
             whole = end;
         }

@@ -3,10 +3,11 @@
 use sgq::problem::Regression;
 
 use super::{
-    StudyPlan, Summary, VariableSummary,
+    StudyPlan, Summary, TargetSummary, VariableSummary,
     layout::{Layout, SkeletonError},
+    question::Refusal,
 };
-use crate::{Encoding, Variable, encoding::Levels};
+use crate::{Encoding, Target, Variable, encoding::Levels};
 
 /// The largest root mean square of a scaled column that a clinic answers for. Of an honest scaling it is at most the root of how many times
 /// more rows all clinics have together.
@@ -28,17 +29,18 @@ pub(super) fn hash(model: &Encoding) -> Result<String, String> {
 }
 
 impl Prepared {
-    pub fn new(plan: &StudyPlan, model: &Encoding, data: &[u8], name: &str, own: &Summary) -> Result<Self, String> {
+    pub fn new(plan: &StudyPlan, model: &Encoding, data: &[u8], name: &str, own: &Summary) -> Result<Self, Refusal> {
+        /// Why exactly would name rows, to whoever makes models to find out.
+        const NO_FIT: &str = "the clinic's rows do not fit the model";
         belongs(plan, model, own)?;
-        let data = model.encode(data, name, true).map_err(|error| error.to_string())?;
+        let data = model.encode(data, name, true).map_err(|error| Refusal::with(NO_FIT, error))?;
         if let Some((column, size)) = too_large(&data.rows, &data.column_names) {
-            return Err(format!(
-                "the model's scaling does not fit these rows: {column} has a root mean square of {size:.1e} once it is scaled"
-            ));
+            let more = format!("{column} has a root mean square of {size:.1e} once it is scaled");
+            return Err(Refusal::with("the model's scaling does not fit the clinic's rows", more));
         }
-        let builder = data.builder(plan.family.into()).map_err(|error| error.to_string())?.l2(plan.l2);
+        let builder = data.builder(plan.family.into()).map_err(|error| Refusal::with(NO_FIT, error))?.l2(plan.l2);
         let builder = if model.has_intercept() { builder.free_intercept() } else { builder };
-        let regression = builder.bare().map_err(|error| error.to_string())?;
+        let regression = builder.bare().map_err(|error| Refusal::with(NO_FIT, error))?;
         Ok(Self { hash: hash(model)?, regression, weights: data.weights })
     }
 }
@@ -73,6 +75,17 @@ fn belongs(plan: &StudyPlan, model: &Encoding, own: &Summary) -> Result<(), Stri
     }
     if model.weight() != plan.weight.as_deref() {
         return others("weight");
+    }
+    if model.delimiter.is_some() {
+        return others("delimiter");
+    }
+    if let (Target::Levels { negative, positive }, TargetSummary::Levels { levels, .. }) = (model.target(), &own.target)
+    {
+        let both = [negative.clone(), positive.clone()];
+        let finder = Levels::new(&both);
+        if let Some(level) = levels.iter().find(|level| finder.find(&level.level).is_none()) {
+            return Err(format!("the model lacks the target's level {:?}", level.level));
+        }
     }
     let skeleton = layout.skeleton(|atom| {
         let own = own.variables.iter().find(|variable| variable.is_of(atom));

@@ -97,3 +97,30 @@ fn at(fields: &mut Map<String, Value>) -> Result<At, String> {
         serde_json::from_value(model).map_err(|error| format!("the question's \"model\" is damaged: {error}"))?;
     Ok(At { point, model })
 }
+
+/// Why a question is not answered. What goes out names no value of a row, and no sum that was not agreed on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// What the coordinator is told.
+    pub why: String,
+    /// What the clinic's owner is told besides.
+    pub to_owner: Option<String>,
+}
+
+impl Refusal {
+    pub fn with(why: &str, to_owner: impl ToString) -> Self {
+        Self { why: why.to_owned(), to_owner: Some(to_owner.to_string()) }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self { why, to_owner: None }
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(why: &str) -> Self {
+        why.to_owned().into()
+    }
+}

@@ -28,8 +28,9 @@ impl Default for Rules {
             answers_each: 50,
             // The last one, and two more where a fit goes on after it was closed.
             closing: 3,
-            // As in ds.glm: DataSHIELD's default for the share of parameters (nfilter.glm) is 0.33 as well.
+            // Sums over fewer are nearly rows.
             min_rows: 10,
+            // DataSHIELD's default (nfilter.glm).
             parameters_per_row: 0.33,
             // On columns with a deviation of 1, an odds ratio of e^50 a deviation is no finding.
             largest_coefficient: 50.0,

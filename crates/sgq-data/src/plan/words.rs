@@ -27,36 +27,43 @@ impl StudyPlan {
         };
         let weights = weight.iter().map(|column| format!(", rows weighted by {column}")).collect::<String>();
         let asked = match rules.answers {
-            Detail::Gradient => "the gradient of its mean loss",
-            Detail::Loss => "the gradient of its mean loss, and the loss itself",
-            Detail::Hessian => "the gradient of its mean loss, the loss itself, and its Hessian",
+            Detail::Gradient => {
+                "the gradient of its mean loss at a point that the question names: a number for each coefficient"
+            }
+            Detail::Loss => "the gradient of its mean loss at a point that the question names, and the loss itself",
+            Detail::Hessian => "gradient, loss and Hessian of its mean loss at a point that the question names",
         };
-        let first = "how many rows it uses, how many lack a value in which column, mean and standard deviation of each number, how many \
-                     rows have each level of each factor, and the same of the target";
+        let closing = match rules.closing {
+            0 => String::new(),
+            most => format!(
+                "\n  {:<9} gradient, information and deviance at the final point, for standard errors",
+                up_to(most)
+            ),
+        };
         format!(
             "{formula}, {family}\n{alike}{weights}; {penalty}\n\n\
-             Every clinic's file has the columns {}. Its rows stay where they are. A clinic answers with sums over its rows:\n\n  \
-             first     {first}\n  \
-             up to {:<4}{asked}, at a point that the question names: as many numbers as the model has\n            coefficients{}\n  \
-             up to {:<4}closing answers, for standard errors and deviance: the gradient and the information at the final point, and a\n            \
-             few sums\n\n\
+             Every clinic's file has the columns {}. Its rows stay where they are.\n\
+             A clinic answers with sums over its rows:\n\n  \
+             once      how many rows it uses, how many lack a value in which column, mean and deviation of each number,\n            \
+             how many rows have each level of each factor, and the same of the target\n  \
+             {:<9} {asked}{closing}\n\n\
              A clinic answers nothing\n\n  \
              with fewer than {} rows\n  \
              where the model has more than {} coefficients for each of its rows\n  \
              at a point with a coefficient beyond ±{}, on columns scaled to mean 0 and deviation 1\n  \
-             of a model whose columns are not those of the formula, or that changed after its first answer\n",
+             of a model whose columns are not those of the formula, or that changed after its first answer\n  \
+             from a file that changed after its first answer\n",
             listed(&self.columns()),
-            rules.answers_each,
-            match rules.answers {
-                Detail::Hessian => ", and half a square of them for the Hessian",
-                _ => "",
-            },
-            rules.closing,
+            up_to(rules.answers_each),
             rules.min_rows,
             rules.parameters_per_row,
             rules.largest_coefficient,
         )
     }
+}
+
+fn up_to(count: u64) -> String {
+    format!("{count} times")
 }
 
 impl Summary {

@@ -14,6 +14,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<(), FolderError> {
     if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());
     }
+    // A name alone has an empty folder.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default();
     let mut hidden = std::ffi::OsString::from(".");

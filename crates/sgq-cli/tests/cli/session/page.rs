@@ -1,4 +1,4 @@
-//! docs/real-users.md, as a newcomer reads it: every command is run, and prints what the page shows.
+//! docs/real-users.md and docs/taking-part.md, as a newcomer reads them: every command is run, and prints what the page shows.
 
 use std::{fs, process::Command};
 
@@ -39,8 +39,18 @@ fn is_shown(line: &str, shown: &str) -> bool {
 }
 
 #[test]
-fn the_page_is_true() {
-    let page = read_text(root().join("docs/real-users.md"));
+fn the_page_on_real_users_is_true() {
+    is_true("docs/real-users.md", 12);
+}
+
+#[test]
+fn the_page_on_taking_part_is_true() {
+    is_true("docs/taking-part.md", 6);
+}
+
+/// Runs a page's commands beside the files of `examples/real-users`.
+fn is_true(page: &str, least: usize) {
+    let page = read_text(root().join(page));
     let place = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(root().join("examples/real-users")).unwrap() {
         let path = entry.unwrap().path();
@@ -71,7 +81,7 @@ fn the_page_is_true() {
             printed.len() == shown.len() && printed.iter().zip(&shown).all(|(line, shown)| is_shown(line, shown));
         assert!(same, "{block}prints\n{}\nand the page shows\n{}", printed.join("\n"), shown.join("\n"));
     }
-    assert!(run >= 12, "{run}");
+    assert!(run >= least, "{run}");
 }
 
 #[test]

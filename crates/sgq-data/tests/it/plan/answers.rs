@@ -1,7 +1,7 @@
 //! What clinics answer adds up to the fit of all rows.
 
 use serde_json::json;
-use sgq::{Detail, Oracle as _, Problem as _};
+use sgq::{Detail, Oracle as _, Problem as _, Session, Settings, method};
 use sgq_data::{
     Dataset,
     glm::{Closing, Observations, Weigh},
@@ -213,5 +213,42 @@ fn noise_is_what_is_said_of_it() {
         let wants = if wants == "closing" { vec!["closing"] } else { vec!["gradient", wants] };
         let reply = clinic.answer(&question(&plan, "site-2", 1, &wants, Some((&point, &agreed))).to_string());
         assert_eq!(value(&reply)["error"], json!(words));
+    }
+}
+
+/// Five clinics and a coordinator that has nothing but their answers: the coefficients are those of all rows in one place.
+#[test]
+fn a_consortium_ends_at_the_fit_of_all_rows() {
+    let (all, own) = sites();
+    for (formula, family, weight) in [
+        ("died ~ age + sex + factor(kind)", "binomial", Some("w")),
+        ("events ~ age * sex + offset(log(days))", "poisson", None),
+    ] {
+        let rules = Rules { parameters_per_row: 0.5, answers_each: 500, ..Rules::default() };
+        let plan = StudyPlan { rules, weight: weight.map(str::to_owned), ..plan(formula, family) };
+        let agreed = agreed(&plan, &own);
+        let mut clinics: Vec<_> = own.iter().map(|site| clinic(&plan, site, &Options::default())).collect();
+        let settings = Settings::new(agreed.start.clone(), own.len());
+        let settings = settings.weights(agreed.totals.clone()).tolerance(1e-16).budget(500);
+        let mut session = Session::new(method::frugal(), settings).unwrap();
+        while let Some(query) = session.ask().unwrap() {
+            let name = &own[query.user].0;
+            let asked = question(&plan, name, query.ticket.0, &["gradient"], Some((&query.point, &agreed)));
+            let reply = clinics[query.user].answer(&asked.to_string());
+            session.tell(query.ticket, &numbers(&value(&reply)["gradient"])).unwrap();
+        }
+        let options = sgq_data::csv::Options {
+            weight: plan.weight.clone(),
+            drop_missing: true,
+            loss: plan.family.into(),
+            ..sgq_data::csv::Options::with_formula("site", plan.formula.clone())
+        };
+        let data = sgq_data::csv::from_reader(all.as_bytes(), &options).unwrap();
+        let problem = data.builder(plan.family.into()).unwrap().user_weights(data.row_totals()).build().unwrap();
+        let expected = data.encoding.as_ref().unwrap().on_original_scale(&problem.optimum().unwrap().point).unwrap();
+        let found = agreed.encoding.on_original_scale(session.point()).unwrap();
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{found} and {expected}");
+        }
     }
 }

@@ -12,7 +12,7 @@ fn refused(clinic: &mut Clinic, question: &Value) -> String {
     let said = value(&reply);
     assert_eq!((&said["ticket"], &said["user"]), (&question["ticket"], &json!("site-1")));
     let error = said["error"].as_str().unwrap().to_owned();
-    assert!(reply.words.ends_with(&format!(" refused: {error}")), "{}", reply.words);
+    assert!(reply.words.contains(&format!(" refused: {error}")), "{}", reply.words);
     error
 }
 
@@ -66,11 +66,12 @@ fn a_model_that_is_not_the_plans_is_refused() {
     let agreed = agreed(&plan, &own);
     let good = question(&plan, "site-1", 1, &["gradient"], Some((&[0.0; 4], &agreed)));
     type Change<'a> = (&'a dyn Fn(&mut Value), &'a str);
-    let cases: [Change<'_>; 9] = [
+    let cases: [Change<'_>; 10] = [
         (&|it| it["formula"] = json!("died ~ sex * age"), "the model has another formula than the plan"),
         (&|it| it["response"] = json!("age"), "the model has another target than the plan"),
         (&|it| it["target"] = json!("count"), "the model has another target than the plan"),
         (&|it| it["offset"] = json!("days"), "the model has another offset than the plan"),
+        (&|it| it["delimiter"] = json!(44), "the model has another delimiter than the plan"),
         (&|it| it["weight"] = json!("w"), "the model has another weight than the plan"),
         (&|it| it["variables"][1]["factor"]["levels"] = json!(["f", "x"]), "the model lacks the level \"m\" of sex"),
         (
@@ -80,11 +81,11 @@ fn a_model_that_is_not_the_plans_is_refused() {
         // One person alone would stand out.
         (
             &|it| it["columns"][0] = json!({"parts": [{"variable": 0}], "scaling": {"mean": 43.3, "scale": 1e-9}}),
-            "the model's scaling does not fit these rows: age has a root mean square of ",
+            "the model's scaling does not fit the clinic's rows",
         ),
         (
             &|it| it["target"] = json!({"levels": {"negative": "no", "positive": "maybe"}}),
-            "which is not among the levels that were agreed on",
+            "the model lacks the target's level \"yes\"",
         ),
     ];
     for (change, words) in cases {
@@ -114,6 +115,22 @@ fn a_model_that_is_not_the_plans_is_refused() {
         refused(&mut clinic, &other),
         "the model is not that of the first question: levels and scaling stay as they were"
     );
+}
+
+/// Whoever makes models to be told why they do not fit learns no value of a row, and no sum that was not agreed on.
+#[test]
+fn a_refusal_tells_the_owner_more_than_the_coordinator() {
+    let plan = plan("died ~ log(age) + sex", "binomial");
+    let mut own = sites().1.swap_remove(1);
+    let agreed = agreed(&plan, std::slice::from_ref(&own));
+    let mut bad = question(&plan, "site-1", 1, &["gradient"], Some((&[0.0; 3], &agreed)));
+    bad["model"]["columns"][0]["scaling"]["scale"] = json!(1e-300);
+    own.0 = "site-1".to_owned();
+    let mut clinic = clinic(&plan, &own, &Options::default());
+    let reply = clinic.answer(&bad.to_string());
+    assert_eq!(value(&reply)["error"], json!("the model's scaling does not fit the clinic's rows"));
+    assert!(reply.words.contains(" (not sent: log(age) has a root mean square of "), "{}", reply.words);
+    assert_eq!(clinic.given(), (0, 0));
 }
 
 #[test]
