@@ -14,7 +14,7 @@ use std::{
 
 use serde::Serialize;
 use sgq::{
-    Method, Oracle as _, Problem as _, Session, Sight, StepSize,
+    Detail, Method, Oracle as _, Problem as _, Session, Sight, StepSize,
     problem::{Loss, Regression},
     setting::Value,
 };
@@ -299,7 +299,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     if run.diverged() {
         let out = out.display();
-        let way_out = if method.has_step_size() { "give a smaller --step-size" } else { "take --method saga" };
+        let way_out = match (method.has_step_size(), args.method.answers) {
+            (true, _) => "give a smaller --step-size",
+            (false, Detail::Hessian) => "take --method saga",
+            (false, _) => "have users send Hessians (--answers hessian), or take --method saga",
+        };
         return Err(format!(
             "the fit diverged, and its coefficients mean nothing: {way_out} ({out} has what there is)"
         )

@@ -469,7 +469,13 @@ impl<'a> Report<'a> {
             return None;
         }
         Some(if self.left() > 1.0 {
-            "NOT CONVERGED: it ended above its start; go on with a larger --budget, or take another --method".to_owned()
+            let hessians = match self.method == "frugal" && self.settings.answers != Detail::Hessian {
+                true => "have users send Hessians, which makes steps safe (--answers hessian), ",
+                false => "",
+            };
+            format!(
+                "NOT CONVERGED: it ended above its start; {hessians}go on with a larger --budget, or take another --method"
+            )
         } else if self.converged == Some(true) {
             let option = if self.settings.precision.is_some() { "--precision" } else { "--tol" };
             format!(

@@ -3,6 +3,7 @@
 mod around;
 mod plain;
 mod refused;
+mod statsmodels;
 
 use std::{fs, path::Path};
 

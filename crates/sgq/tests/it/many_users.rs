@@ -86,7 +86,7 @@ fn a_point_is_for_several_hessians() {
     let mut session = Session::new(method::frugal(), settings).unwrap();
     stays_as_long_as_it_should(&mut session, &problem, 900);
     let gap = problem.gap(session.point()).unwrap() / problem.gap(&[1.0; 3]).unwrap();
-    assert!(gap < 1e-10, "{gap:e}");
+    assert!(gap < 1e-7, "{gap:e}");
 }
 
 /// With and without `L_i`, half as many answers again as there are users leave next to nothing, and what is believed to remain says so.

@@ -334,6 +334,24 @@ fn the_optimum_is_one() {
     }
 }
 
+/// All rows of a level are so far off at the start that Huber's loss is linear there, and nothing says how the level bends.
+#[test]
+fn the_optimum_of_hubers_loss_is_found_from_where_it_is_linear() {
+    let mut random = Random::new(5, "huber");
+    let (mut values, mut targets) = (Vec::new(), Vec::new());
+    for row in 0..90 {
+        let (x, level) = (2.0 * random.unit() - 1.0, f64::from(u8::from(row % 9 == 0)));
+        values.extend([1.0, x, level]);
+        targets.push(0.5 * x - 6.0 * level + random.unit());
+    }
+    let blocks: Vec<usize> = (0..=9).map(|user| 10 * user).collect();
+    let rows = Rows::Dense { dim: 3, values };
+    let problem = Regression::new(rows, targets, &blocks, Loss::Huber { delta: 0.3 }, 0.0).unwrap();
+    let optimum = problem.optimum().unwrap();
+    assert!(norm(&full_gradient(&problem, &optimum.point)) < 1e-9);
+    assert!((optimum.point[2] + 6.0).abs() < 0.3, "{:?}", optimum.point);
+}
+
 #[test]
 fn bad_data_are_refused() {
     let make = |values: Vec<f64>, targets: &[f64], weights: &[f64], blocks: &[usize], loss: Loss, l2: f64| {

@@ -6,56 +6,69 @@ use crate::{Problem, kernel, matrix, problem::ProblemError};
 /// Newton's method from zero until the gradient has lost all its digits, or is below this.
 pub(super) const TOLERANCE: f64 = 1e-12;
 const STEPS: usize = 200;
+/// What is left of a gradient may be so large, as a part of the gradient at zero and one.
+const ROUNDING: f64 = 1e-9;
+/// Where Newton's direction leads nowhere, rows count with this part of the largest curvature at least: the loss of all rows with some value
+/// of a column may be linear there (Huber's), so that no curvature says how far to go.
+const LEAST_CURVATURES: [f64; 2] = [0.01, 1.0];
+
+/// A point, its value, its gradient and the norm of that.
+type Place = (Vec<f64>, f64, Vec<f64>, f64);
 
 /// A minimiser of `f`, and the norm of the gradient there.
 pub(super) fn solve(problem: &Regression) -> Result<(Vec<f64>, f64), ProblemError> {
-    let mut x = vec![0.0; problem.rows.dim()];
-    let mut gradient = problem.full_gradient(&x);
-    let mut norm = kernel::norm(&gradient);
-    let mut value = problem.value(&x);
+    let start = vec![0.0; problem.rows.dim()];
+    let (value, gradient) = (problem.value(&start), problem.full_gradient(&start));
+    let norm = kernel::norm(&gradient);
+    let mut here = (start, value, gradient, norm);
+    // What rounding leaves of a gradient that is a sum of this many terms.
+    let enough = ROUNDING * (1.0 + norm);
     for _ in 0..STEPS {
-        if norm <= TOLERANCE {
+        if here.3 <= TOLERANCE {
             break;
         }
-        let Some(direction) = newton_direction(problem, &x, &gradient) else {
+        let is_close = here.3 <= enough;
+        let next = along(problem, &here, 0.0)
+            .or_else(|| LEAST_CURVATURES.iter().filter(|_| !is_close).find_map(|least| along(problem, &here, *least)));
+        let Some(next) = next else {
             break;
         };
-        let slope = kernel::dot(&direction, &gradient);
-        let mut length = 1.0;
-        // Backtracking on the value; near the optimum the value no longer tells, and the gradient does.
-        let moved = loop {
-            let mut tried = x.clone();
-            kernel::add_scaled(&mut tried, -length, &direction);
-            let tried_value = problem.value(&tried);
-            let tried_gradient = problem.full_gradient(&tried);
-            let tried_norm = kernel::norm(&tried_gradient);
-            let lower = tried_value <= value - 1e-4 * length * slope || tried_norm < 0.5 * norm;
-            if tried_norm.is_finite() && (lower || tried_norm < norm && length == 1.0) {
-                break Some((tried, tried_value, tried_gradient, tried_norm));
-            }
-            length *= 0.5;
-            if length < 1e-10 {
-                break None;
-            }
-        };
-        let Some((tried, tried_value, tried_gradient, tried_norm)) = moved else {
-            break;
-        };
-        (x, value, gradient, norm) = (tried, tried_value, tried_gradient, tried_norm);
+        here = next;
     }
-    // What rounding leaves of a gradient that is a sum of this many terms.
-    let scale = 1.0 + kernel::norm(&problem.full_gradient(&vec![0.0; x.len()]));
-    if norm > 1e-9 * scale {
-        return Err(ProblemError::NoOptimum { gradient: norm });
+    let (x, _, _, norm) = here;
+    if norm > enough { Err(ProblemError::NoOptimum { gradient: norm }) } else { Ok((x, norm)) }
+}
+
+/// As far along Newton's direction as it goes down; none where it does not.
+fn along(problem: &Regression, (x, value, gradient, norm): &Place, least: f64) -> Option<Place> {
+    let direction = newton_direction(problem, x, gradient, least)?;
+    let slope = kernel::dot(&direction, gradient);
+    let mut length = 1.0;
+    // Backtracking on the value; near the optimum the value no longer tells, and the gradient does.
+    while length >= 1e-10 {
+        let mut tried = x.clone();
+        kernel::add_scaled(&mut tried, -length, &direction);
+        let tried_value = problem.value(&tried);
+        let tried_gradient = problem.full_gradient(&tried);
+        let tried_norm = kernel::norm(&tried_gradient);
+        let lower = tried_value <= value - 1e-4 * length * slope || tried_norm < 0.5 * norm;
+        if tried_norm.is_finite() && (lower || tried_norm < *norm && length == 1.0) {
+            return Some((tried, tried_value, tried_gradient, tried_norm));
+        }
+        length *= 0.5;
     }
-    Ok((x, norm))
+    None
 }
 
 /// `H⁻¹ ∇f`: by Cholesky where the Hessian fits, else by conjugate gradients.
-fn newton_direction(problem: &Regression, x: &[f64], gradient: &[f64]) -> Option<Vec<f64>> {
+fn newton_direction(problem: &Regression, x: &[f64], gradient: &[f64], least: f64) -> Option<Vec<f64>> {
     const DIRECT: usize = 1000;
     let dim = x.len();
-    let curvatures = problem.curvatures(x);
+    let mut curvatures = problem.curvatures(x);
+    if least > 0.0 {
+        let floor = least * curvatures.iter().copied().fold(0.0, f64::max);
+        curvatures.iter_mut().for_each(|curvature| *curvature = curvature.max(floor));
+    }
     if dim > DIRECT {
         return Some(conjugate_gradients(problem, &curvatures, gradient));
     }
