@@ -3,6 +3,7 @@
 import _thread
 import json
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -226,6 +227,7 @@ def test_divergence_is_an_error():
 
 def test_ctrl_c_leaves_the_unfinished_fit():
     """A long fit is interrupted after a moment: the exception has what was reached, and the next fit knows nothing of it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     try:
@@ -233,6 +235,7 @@ def test_ctrl_c_leaves_the_unfinished_fit():
             fit("cost ~ age", method="sgd", step_size=1e-9, budget=2**40)
     finally:
         timer.cancel()
+        signal.signal(signal.SIGINT, handler)
     result = stopped.value.result
     assert result.interrupted and not result.converged and 0 < result.queries < 2**40
     assert "NOT CONVERGED: interrupted." in result.summary()

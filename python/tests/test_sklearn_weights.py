@@ -2,6 +2,7 @@
 
 import _thread
 import pickle
+import signal
 import threading
 import time
 import warnings
@@ -321,11 +322,15 @@ def test_what_the_binding_refuses():
 def test_a_fit_listens_to_ctrl_c_and_lets_others_work():
     X, y, _ = data()
     model = GroupedLogisticRegression(tol=0, budget=10**12)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
     timer = threading.Timer(0.3, _thread.interrupt_main)
     begin = time.monotonic()
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y > 0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y > 0)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert time.monotonic() - begin < 30
     assert not hasattr(model, "coef_")
 
