@@ -387,8 +387,9 @@ impl Fit<'_> {
         for (user, closing) in closings.iter().enumerate() {
             matrix::add(&mut slope, self.factor(user), &closing.score);
         }
-        for k in usize::from(self.penalty.free_intercept)..self.dim() {
-            slope[k] += self.penalty.of_sum * self.point[k];
+        let free = usize::from(self.penalty.free_intercept);
+        for (slope, coefficient) in slope.iter_mut().zip(self.point).skip(free) {
+            *slope += self.penalty.of_sum * coefficient;
         }
         let step = self.definite(&penalised_information(self, closings))?.solve(&slope);
         Ok(self.point.iter().zip(step).map(|(now, step)| now - step).collect())
