@@ -72,7 +72,10 @@ pub enum LedgerError {
     UnknownUser { name: String, names: Vec<String> },
     #[error("{what}")]
     Users { what: String },
-    #[error("the first answers lead to no model: {what}")]
+    #[error(
+        "the first answers lead to no model: {what}; whoever puts its file right gives its first answer anew once it has left and joined \
+         again (sgq session leave, then join)"
+    )]
     Disagree { what: String },
     #[error("the method {method:?} has parts of its own, which no ledger can name: use built-in parts")]
     OwnParts { method: String },

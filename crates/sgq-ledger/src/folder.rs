@@ -340,6 +340,11 @@ impl Folder {
         for question in ledger.pending() {
             let path = self.to(question.user).join(format!("{}.json", file_stem(question.ticket)));
             let is_new = !path.exists();
+            // What is asked anew is not answered by what was taken before.
+            let taken = self.from(question.user).join("taken").join(path.file_name().unwrap_or_default());
+            if is_new && question.report.is_some() && taken.exists() {
+                set_aside(&taken, "earlier")?;
+            }
             let mut text = question.to_json().map_err(LedgerError::from)?;
             text.push('\n');
             write_whole(&path, &text)?;

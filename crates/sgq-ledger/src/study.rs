@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use sgq::{Method, Session, StopReason};
 use sgq_data::{
     Encoding,
-    glm::{Influences, Precision, Secants, Statistics, StdErrors, Study, Weigh},
+    glm::{InferenceError, Influences, Precision, Secants, Statistics, StdErrors, Study, Weigh},
     plan::{Agreed, StudyPlan, Summary, agree},
 };
 
@@ -241,14 +241,18 @@ impl<'a> Sources<'a> {
         let statistics = match &closings {
             Some(closings) => {
                 let closed = |point: &[f64]| {
-                    study.closed(point, closings).map_err(|error| LedgerError::Disagree { what: error.to_string() })
+                    let why_none = |error: InferenceError| Statistics {
+                        why_none: Some(error.to_string()),
+                        ..Statistics::default()
+                    };
+                    study.closed(point, closings).unwrap_or_else(why_none)
                 };
-                let here = closed(&point)?;
+                let here = closed(&point);
                 let next = here.inference.as_ref().and_then(|inference| study.last_step(&point, closings, inference));
                 match next {
                     Some((next, moved)) => {
                         (point, last_step) = (next, Some(moved));
-                        closed(&point)?
+                        closed(&point)
                     }
                     None => here,
                 }

@@ -98,8 +98,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             Ok(Outcome::Interrupted)
         }
         Ended::Unanswered(refusals) => {
-            study::complain_of_refusals(&args.file, &refusals);
-            Ok(Outcome::Failed)
+            let begun = status.study.is_some_and(|study| study.begun);
+            study::complain_of_refusals(&args.file, begun, &refusals);
+            // Coefficients are there; without a first answer there are none.
+            Ok(if begun { Outcome::Done } else { Outcome::Failed })
         }
         Ended::Waiting(names) => {
             let file = args.file.display();

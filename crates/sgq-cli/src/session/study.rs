@@ -84,14 +84,20 @@ pub fn beginning(file: &str, terms: &Terms, users: usize, plan: Option<&Path>) -
     )
 }
 
-/// Who will not answer what everybody is asked, why, and what to do.
-pub fn complain_of_refusals(file: &Path, refusals: &[(String, String)]) {
+/// Who will not answer what everybody is asked, why, and what to do: before there is a model, or at the end.
+pub fn complain_of_refusals(file: &Path, begun: bool, refusals: &[(String, String)]) {
     let file = file.display();
     for (name, why) in refusals {
         terminal::complain(&format!("{} does not answer: {}", terminal::one_line(name), terminal::one_line(why)));
     }
-    terminal::complain(&format!(
-        "the study waits for everybody's answer: put right what keeps them from it and run again, or go on without them: sgq session \
-         leave {file} NAME"
-    ));
+    terminal::complain(&match begun {
+        true => format!(
+            "without everybody's closing answer standard errors stay approximate: put right what keeps them from it and run again; \
+             sgq session result {file} has what there is"
+        ),
+        false => format!(
+            "the study waits for everybody's first answer: put right what keeps them from it and run again, or go on without them: \
+             sgq session leave {file} NAME"
+        ),
+    });
 }

@@ -2,6 +2,9 @@
 
 use std::{fs, process::Command};
 
+use serde_json::Value;
+use tempfile::TempDir;
+
 use crate::{read_text, root, text};
 
 /// Blocks of a kind, in order, with their lines.
@@ -40,28 +43,54 @@ fn is_shown(line: &str, shown: &str) -> bool {
 
 #[test]
 fn the_page_on_real_users_is_true() {
-    is_true("docs/real-users.md", 12);
+    is_true("docs/real-users.md", "sh", "real-users", 12);
 }
 
 #[test]
 fn the_page_on_taking_part_is_true() {
-    is_true("docs/taking-part.md", 6);
+    is_true("docs/taking-part.md", "sh", "real-users", 6);
 }
 
-/// Runs a page's commands beside the files of `examples/real-users`.
-fn is_true(page: &str, least: usize) {
+/// Twelve hospitals end at the fit of all rows, by pipes and by folders.
+#[test]
+fn the_consortium_of_the_page_is_true() {
+    let place = is_true("docs/taking-part.md", "sh consortium", "consortium", 5);
+    let read = |path: &str| -> Value { serde_json::from_str(&read_text(place.path().join(path))).unwrap() };
+    let fisher = Command::new("bash").args(["-c", "python3 fisher.py data/*.csv"]).current_dir(place.path()).output();
+    let fisher = text(&fisher.unwrap().stdout);
+    let expected: Vec<f64> =
+        fisher.lines().skip(1).flat_map(|line| line.split_whitespace().skip(1)).map(|it| it.parse().unwrap()).collect();
+    let answers_of_fisher: u64 = fisher.split_whitespace().next().unwrap().parse().unwrap();
+    for result in ["out/model.json", "result.json"] {
+        let result = read(result);
+        let lines = result["coefficients"].as_array().unwrap();
+        let found = lines.iter().flat_map(|line| [&line["estimate"], &line["std_error"]]);
+        let found: Vec<f64> = found.map(|it| it.as_f64().unwrap()).collect();
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() <= 1e-6 * expected.abs(), "{found} and {expected}");
+        }
+        let answers: u64 =
+            ["queries", "first_answers", "closing_answers"].map(|it| result[it].as_u64().unwrap()).iter().sum();
+        assert!(answers < answers_of_fisher, "{answers}");
+    }
+}
+
+/// Runs a page's commands of a kind beside the files of an example.
+fn is_true(page: &str, wanted: &str, example: &str, least: usize) -> TempDir {
     let page = read_text(root().join(page));
     let place = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(root().join("examples/real-users")).unwrap() {
+    for entry in fs::read_dir(root().join("examples").join(example)).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, place.path().join(path.file_name().unwrap())).unwrap();
     }
+    fs::copy(root().join("examples/medpar.csv"), place.path().join("medpar.csv")).unwrap();
     let sgq = std::path::Path::new(env!("CARGO_BIN_EXE_sgq")).parent().unwrap();
     let path = format!("{}:{}", sgq.display(), std::env::var("PATH").unwrap());
     let blocks = blocks(&page);
     let mut run = 0;
     for (number, (kind, block)) in blocks.iter().enumerate() {
-        if *kind != "sh" {
+        if *kind != wanted {
             continue;
         }
         run += 1;
@@ -82,6 +111,7 @@ fn is_true(page: &str, least: usize) {
         assert!(same, "{block}prints\n{}\nand the page shows\n{}", printed.join("\n"), shown.join("\n"));
     }
     assert!(run >= least, "{run}");
+    place
 }
 
 #[test]
