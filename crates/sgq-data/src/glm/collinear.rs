@@ -78,7 +78,9 @@ pub fn collinear(rows: &Rows, weights: Option<&[f64]>, names: &[String], scale: 
     let dim = rows.dim();
     let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
     let mut gram = vec![0.0; matrix::packed_len(dim)];
-    matrix::add_row_squares(&mut gram, rows, weight);
+    for row in 0..rows.count() {
+        matrix::add_row_square(&mut gram, weight(row), rows, row);
+    }
     // What is left of a column, found row by row and not from squares, which lose half of the digits. What the first
     // combination leaves is projected once more: its coefficients carry the squares' rounding.
     let remains = |so_far: &Cholesky, column: usize, combination: &[(usize, f64)]| {

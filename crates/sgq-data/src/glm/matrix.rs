@@ -37,28 +37,6 @@ pub(super) fn add_square(packed: &mut [f64], factor: f64, v: &[f64]) {
     }
 }
 
-/// `packed += Σ_r factor_r · row_r row_rᵀ` over all rows, to the bit as row by row. With many columns the matrix is larger than a
-/// cache: each of its lines takes a block of rows at a time.
-pub(super) fn add_row_squares(packed: &mut [f64], rows: &Rows, factor: impl Fn(usize) -> f64) {
-    /// Rows of a thousand columns, as many as fit into a cache of half a megabyte.
-    const BLOCK: usize = 64;
-    let Rows::Dense { dim, values } = rows else {
-        (0..rows.count()).for_each(|row| add_row_square(packed, factor(row), rows, row));
-        return;
-    };
-    if *dim == 0 {
-        return;
-    }
-    for (block, values) in values.chunks(BLOCK * dim).enumerate() {
-        for k in 0..*dim {
-            let line = &mut packed[start(k)..=start(k) + k];
-            for (row, v) in values.chunks(*dim).enumerate() {
-                add(line, factor(block * BLOCK + row) * v[k], &v[..=k]);
-            }
-        }
-    }
-}
-
 /// `packed += factor · row rowᵀ`.
 pub(super) fn add_row_square(packed: &mut [f64], factor: f64, rows: &Rows, row: usize) {
     match rows {
@@ -279,23 +257,5 @@ mod tests {
         add_row_square(&mut one, 1.5, &dense, 0);
         add_row_square(&mut other, 1.5, &sparse, 0);
         assert_eq!(one, other);
-    }
-
-    #[test]
-    fn blocks_of_rows_change_no_bit() {
-        let (dim, count) = (5, 150);
-        let values: Vec<f64> =
-            (0..dim * count).map(|k| ((k * k) as f64 * 0.37).sin() * 10f64.powi(k as i32 % 7)).collect();
-        let rows = Rows::Dense { dim, values };
-        let factor = |row: usize| 1.0 / (1.0 + row as f64);
-        let (mut one, mut other) = (vec![0.5; packed_len(dim)], vec![0.5; packed_len(dim)]);
-        (0..count).for_each(|row| add_row_square(&mut one, factor(row), &rows, row));
-        add_row_squares(&mut other, &rows, factor);
-        assert_eq!(one, other);
-        let sparse =
-            Rows::Sparse { dim: 2, starts: vec![0, 1, 3], columns: vec![1, 0, 1], values: vec![3.0, 1.0, 2.0] };
-        let mut packed = vec![0.0; 3];
-        add_row_squares(&mut packed, &sparse, |_| 2.0);
-        assert_eq!(packed, [2.0, 4.0, 26.0]);
     }
 }
