@@ -49,8 +49,14 @@ fn every_family_is_that_of_statsmodels() {
     for reference in references() {
         let Reference { formula, family, weight, coefficients, .. } = &reference;
         let what = format!("{formula}, {family}, {weight:?}");
-        let mut options = vec!["--formula", formula, "--family", family, "--precision", "1e-8", "--close"];
+        let mut options =
+            vec!["--formula", formula, "--family", family, "--precision", "1e-7", "--close", "--budget", "2000"];
         options.extend(weight.iter().flat_map(|column| ["--weight", column]));
+        // One hospital alone has a hospice: with gradients alone such a level takes many answers, or fails. Huber's loss
+        // has no curvature where all rows of it are far off.
+        if formula.contains("ward") && family != "huber:0.8" {
+            options.extend(["--answers", "hessian"]);
+        }
         let model = fit(place.path(), &options);
         let clustered = fit(place.path(), &[&options[..], &["--errors", "clustered"]].concat());
         assert_eq!((&model["users"], &model["converged"]), (&38.into(), &true.into()), "{what}");
@@ -63,8 +69,10 @@ fn every_family_is_that_of_statsmodels() {
                     .unwrap_or_else(|| panic!("{what}: {}", expected.name))
             };
             let ((estimate, std_error), (_, clustered)) = (line(&by_model), line(&by_user));
+            // Of a standard error, where the estimate is less.
+            let off = (estimate - expected.estimate).abs() / expected.estimate.abs().max(expected.std_error);
+            assert!(off < 1e-6, "{what}, {}: {estimate} and {}", expected.name, expected.estimate);
             for (found, expected, kind) in [
-                (estimate, expected.estimate, "estimate"),
                 (std_error, expected.std_error, "standard error"),
                 (clustered, expected.clustered, "clustered standard error"),
             ] {

@@ -10,7 +10,12 @@ const STEPS: usize = 200;
 const ROUNDING: f64 = 1e-9;
 /// Where Newton's direction leads nowhere, rows count with this part of the largest curvature at least: the loss of all rows with some value
 /// of a column may be linear there (Huber's), so that no curvature says how far to go.
-const LEAST_CURVATURES: [f64; 2] = [0.01, 1.0];
+const LEAST_CURVATURES: [Way; 3] = [(0.0, 1e-3), (0.01, 1e-3), (1.0, SHORTEST)];
+/// No part of a step is tried that is shorter.
+const SHORTEST: f64 = 1e-10;
+
+/// Which part of the largest curvature rows count with at least, and the shortest part of a step to be tried.
+type Way = (f64, f64);
 
 /// A point, its value, its gradient and the norm of that.
 type Place = (Vec<f64>, f64, Vec<f64>, f64);
@@ -20,32 +25,38 @@ pub(super) fn solve(problem: &Regression) -> Result<(Vec<f64>, f64), ProblemErro
     let start = vec![0.0; problem.rows.dim()];
     let (value, gradient) = (problem.value(&start), problem.full_gradient(&start));
     let norm = kernel::norm(&gradient);
-    let mut here = (start, value, gradient, norm);
+    let start = (start, value, gradient, norm);
     // What rounding leaves of a gradient that is a sum of this many terms.
     let enough = ROUNDING * (1.0 + norm);
+    let mut end = descend(problem, start, &[(0.0, SHORTEST)]);
+    if end.3 > enough {
+        end = descend(problem, end, &LEAST_CURVATURES);
+    }
+    let (x, _, _, norm) = end;
+    if norm > enough { Err(ProblemError::NoOptimum { gradient: norm }) } else { Ok((x, norm)) }
+}
+
+/// Steps in the first of these ways that leads down, while one does.
+fn descend(problem: &Regression, mut here: Place, ways: &[Way]) -> Place {
     for _ in 0..STEPS {
         if here.3 <= TOLERANCE {
             break;
         }
-        let is_close = here.3 <= enough;
-        let next = along(problem, &here, 0.0)
-            .or_else(|| LEAST_CURVATURES.iter().filter(|_| !is_close).find_map(|least| along(problem, &here, *least)));
-        let Some(next) = next else {
+        let Some(next) = ways.iter().find_map(|way| along(problem, &here, *way)) else {
             break;
         };
         here = next;
     }
-    let (x, _, _, norm) = here;
-    if norm > enough { Err(ProblemError::NoOptimum { gradient: norm }) } else { Ok((x, norm)) }
+    here
 }
 
 /// As far along Newton's direction as it goes down; none where it does not.
-fn along(problem: &Regression, (x, value, gradient, norm): &Place, least: f64) -> Option<Place> {
+fn along(problem: &Regression, (x, value, gradient, norm): &Place, (least, shortest): Way) -> Option<Place> {
     let direction = newton_direction(problem, x, gradient, least)?;
     let slope = kernel::dot(&direction, gradient);
     let mut length = 1.0;
     // Backtracking on the value; near the optimum the value no longer tells, and the gradient does.
-    while length >= 1e-10 {
+    while length >= shortest {
         let mut tried = x.clone();
         kernel::add_scaled(&mut tried, -length, &direction);
         let tried_value = problem.value(&tried);
