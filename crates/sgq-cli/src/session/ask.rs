@@ -35,6 +35,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let questions = ledger.questions(count)?;
     // Before anything is shown: what is printed is on the disk.
     let (stop, stands) = (ledger.stop_reason(), open::stands(&ledger));
+    let look = if ledger.terms().is_some() { "result" } else { "point" };
     ledger.close()?;
     let file = terminal::one_line(&args.file.display().to_string());
     if args.json {
@@ -45,7 +46,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     }
     if questions.is_empty() {
         terminal::complain(&match stop {
-            Some(_) => format!("nobody is asked any more: {stands} (sgq session point {file})"),
+            Some(_) => format!("nobody is asked any more: {stands} (sgq session {look} {file})"),
             None => "nobody can be asked now: everybody is away, has left, has a question, or has spent what it may disclose".to_owned(),
         });
     }

@@ -13,6 +13,8 @@ mod processes;
 mod screen;
 #[cfg(target_os = "linux")]
 mod slow_disk;
+#[cfg(unix)]
+mod studies;
 mod verbs;
 
 use std::{fs, path::Path};
