@@ -449,7 +449,9 @@ fn the_example_in_the_documents_works() {
     let commands = blocks("sh").concat().replace("cargo run --release --", env!("CARGO_BIN_EXE_sgq"));
     let place = folder_with("run.sh", &commands);
     fs::create_dir(place.path().join("examples")).unwrap();
-    fs::copy(root().join("examples/medpar.csv"), place.path().join("examples/medpar.csv")).unwrap();
+    for example in ["examples/medpar.csv", "examples/hospitals.csv"] {
+        fs::copy(root().join(example), place.path().join(example)).unwrap();
+    }
     let output = Command::new("sh").args(["-e", "run.sh"]).current_dir(place.path()).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     // The last bits may differ from one kind of processor to the next.

@@ -335,7 +335,7 @@ impl Model {
                 self.pace.hurry();
             }
             let asked = self.answers.count() + usize::from(self.answers.get(user).is_none());
-            if self.pace.is_due(asked) {
+            if self.pace.turn_comes(asked) {
                 own.fit(&self.sizes, self.square_sizes, self.answers.users());
             }
             if own.mean().is_some() {
@@ -370,7 +370,7 @@ impl Model {
             if self.proven_steps || self.plan.is_none() {
                 self.pace.hurry();
             }
-            if self.pace.is_due(self.answers.count()) {
+            if self.pace.turn_comes(self.answers.count()) {
                 self.fit(point);
             }
         }

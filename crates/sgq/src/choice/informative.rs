@@ -76,7 +76,7 @@ impl Informative {
             best(free.filter_map(|user| own.gain(user, scene.point).map(|gain| (gain / scene.cost(user), user))), most)
         };
         let Some(unasked) = self.unasked(scene) else {
-            let again = self.worth_asking_again(Worth::Gain, scene, gains, |_| true);
+            let again = self.whom_again(Worth::Gain, scene, gains, |_| true);
             return again.map_or_else(|| scene.any_free(random), Ok).map(again_to);
         };
         let told = own.mean().map_or(0.0, Mean::told_by_new) * belief.size(unasked).powi(2) / scene.cost(unasked);
@@ -84,14 +84,14 @@ impl Informative {
             |gain: f64| belief.asked().len() >= FRUGAL.reask_error_after && gain > FRUGAL.reask_error_ratio * told;
         let again = match self.again {
             true => None,
-            false => self.worth_asking_again(Worth::Gain, scene, gains, |gain| own.cut || is_enough(gain)),
+            false => self.whom_again(Worth::Gain, scene, gains, |gain| own.cut || is_enough(gain)),
         };
         self.again = again.is_some();
         Ok(again.map_or_else(|| new(unasked), again_to))
     }
 
     /// The user whom it is worth the most to ask again, if it is worth that.
-    fn worth_asking_again(
+    fn whom_again(
         &mut self,
         by: Worth,
         scene: &Scene<'_, Model>,
@@ -191,13 +191,10 @@ impl Choice<Model> for Informative {
             // Every second time, or those who were not asked might wait for ever.
             let may_ask_again = !self.again && asked >= FRUGAL.reask_after;
             let again = match (looks, may_ask_again) {
-                (true, _) => self.worth_asking_again(Worth::Far, scene, farthest, |far| far > 0.0),
-                (false, true) => self.worth_asking_again(
-                    Worth::Faded,
-                    scene,
-                    |most| largest(scene, most, faded),
-                    |worth| worth > enough,
-                ),
+                (true, _) => self.whom_again(Worth::Far, scene, farthest, |far| far > 0.0),
+                (false, true) => {
+                    self.whom_again(Worth::Faded, scene, |most| largest(scene, most, faded), |worth| worth > enough)
+                }
                 (false, false) => None,
             };
             self.again = again.is_some();
@@ -208,7 +205,7 @@ impl Choice<Model> for Informative {
             // The proof is for users at random.
             return Ok(Chosen::user(scene.any_free(random)?));
         }
-        match self.worth_asking_again(Worth::Far, scene, farthest, |_| true) {
+        match self.whom_again(Worth::Far, scene, farthest, |_| true) {
             Some(user) => Ok(again_to(user)),
             None if scene.all_free() => Err(ChoiceError::NoScore),
             // Who can be asked was never asked, or nobody can be.

@@ -27,7 +27,7 @@ impl Pace {
     }
 
     /// Takes note of an answer; returns whether it is time to look at everybody.
-    pub fn is_due(&mut self, asked: usize) -> bool {
+    pub fn turn_comes(&mut self, asked: usize) -> bool {
         self.since += 1;
         let is_due = self.at_once || self.since >= Self::answers_per_move(asked);
         if is_due {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     fn answers_until_due(pace: &mut Pace, asked: usize) -> usize {
-        (1..).find(|_| pace.is_due(asked)).unwrap_or(0)
+        (1..).find(|_| pace.turn_comes(asked)).unwrap_or(0)
     }
 
     #[test]
@@ -68,10 +68,10 @@ mod tests {
     #[test]
     fn nothing_waits_after_an_answer_that_was_set_aside() {
         let mut pace = Pace::default();
-        assert!(!pace.is_due(512) && pace.waits());
+        assert!(!pace.turn_comes(512) && pace.waits());
         pace.hurry();
         assert!(!pace.waits());
-        assert!(pace.is_due(512));
+        assert!(pace.turn_comes(512));
         assert_eq!(pace.answers_of_last(), 2);
         assert_eq!(answers_until_due(&mut pace, 512), 3);
     }

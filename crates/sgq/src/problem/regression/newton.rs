@@ -8,14 +8,28 @@ pub(super) const TOLERANCE: f64 = 1e-12;
 const STEPS: usize = 200;
 /// What is left of a gradient may be so large, as a part of the gradient at zero and one.
 const ROUNDING: f64 = 1e-9;
-/// Where Newton's direction leads nowhere, rows count with this part of the largest curvature at least: the loss of all rows with some value
-/// of a column may be linear there (Huber's), so that no curvature says how far to go.
-const LEAST_CURVATURES: [Way; 3] = [(0.0, 1e-3), (0.01, 1e-3), (1.0, SHORTEST)];
 /// No part of a step is tried that is shorter.
 const SHORTEST: f64 = 1e-10;
 
-/// Which part of the largest curvature rows count with at least, and the shortest part of a step to be tried.
-type Way = (f64, f64);
+/// How a step is taken.
+struct Way {
+    /// Rows count with this part of the largest curvature at least.
+    least_curvature: f64,
+    /// The shortest part of the step to be tried.
+    shortest: f64,
+    /// Whether the value may rise where the gradient falls.
+    may_rise: bool,
+}
+
+/// Newton's steps.
+const NEWTON: [Way; 1] = [Way { least_curvature: 0.0, shortest: SHORTEST, may_rise: true }];
+/// Where they lead nowhere: the loss of all rows with some value of a column may be linear at the start (Huber's), so that no curvature
+/// says how far to go.
+const CAREFUL: [Way; 3] = [
+    Way { least_curvature: 0.0, shortest: 1e-3, may_rise: false },
+    Way { least_curvature: 0.01, shortest: 1e-3, may_rise: false },
+    Way { least_curvature: 1.0, shortest: SHORTEST, may_rise: false },
+];
 
 /// A point, its value, its gradient and the norm of that.
 type Place = (Vec<f64>, f64, Vec<f64>, f64);
@@ -28,9 +42,9 @@ pub(super) fn solve(problem: &Regression) -> Result<(Vec<f64>, f64), ProblemErro
     let start = (start, value, gradient, norm);
     // What rounding leaves of a gradient that is a sum of this many terms.
     let enough = ROUNDING * (1.0 + norm);
-    let mut end = descend(problem, start, &[(0.0, SHORTEST)]);
+    let mut end = descend(problem, start.clone(), &NEWTON);
     if end.3 > enough {
-        end = descend(problem, end, &LEAST_CURVATURES);
+        end = descend(problem, start, &CAREFUL);
     }
     let (x, _, _, norm) = end;
     if norm > enough { Err(ProblemError::NoOptimum { gradient: norm }) } else { Ok((x, norm)) }
@@ -42,7 +56,7 @@ fn descend(problem: &Regression, mut here: Place, ways: &[Way]) -> Place {
         if here.3 <= TOLERANCE {
             break;
         }
-        let Some(next) = ways.iter().find_map(|way| along(problem, &here, *way)) else {
+        let Some(next) = ways.iter().find_map(|way| along(problem, &here, way)) else {
             break;
         };
         here = next;
@@ -51,19 +65,20 @@ fn descend(problem: &Regression, mut here: Place, ways: &[Way]) -> Place {
 }
 
 /// As far along Newton's direction as it goes down; none where it does not.
-fn along(problem: &Regression, (x, value, gradient, norm): &Place, (least, shortest): Way) -> Option<Place> {
-    let direction = newton_direction(problem, x, gradient, least)?;
+fn along(problem: &Regression, (x, value, gradient, norm): &Place, way: &Way) -> Option<Place> {
+    let direction = newton_direction(problem, x, gradient, way.least_curvature)?;
     let slope = kernel::dot(&direction, gradient);
     let mut length = 1.0;
     // Backtracking on the value; near the optimum the value no longer tells, and the gradient does.
-    while length >= shortest {
+    while length >= way.shortest {
         let mut tried = x.clone();
         kernel::add_scaled(&mut tried, -length, &direction);
         let tried_value = problem.value(&tried);
         let tried_gradient = problem.full_gradient(&tried);
         let tried_norm = kernel::norm(&tried_gradient);
         let lower = tried_value <= value - 1e-4 * length * slope || tried_norm < 0.5 * norm;
-        if tried_norm.is_finite() && (lower || tried_norm < *norm && length == 1.0) {
+        let may_be = way.may_rise || tried_value <= value + ROUNDING * (1.0 + value.abs());
+        if tried_norm.is_finite() && may_be && (lower || tried_norm < *norm && length == 1.0) {
             return Some((tried, tried_value, tried_gradient, tried_norm));
         }
         length *= 0.5;
