@@ -87,8 +87,8 @@ impl Ledger {
     /// As many further questions as may be out, at most so many, in one write.
     pub fn ask_many(&mut self, most: usize) -> Result<Vec<Question>, LedgerError> {
         self.group(|ledger| {
-            ledger.advance()?;
-            let mut questions = ledger.round_questions();
+            let has_opened = ledger.advance()?;
+            let mut questions = if has_opened { ledger.round_questions() } else { Vec::new() };
             questions.truncate(most);
             if ledger.rounds_are_open() {
                 return Ok(questions);

@@ -64,7 +64,7 @@ impl Ledger {
 
     /// Whether the answer of somebody to a question to everybody is waited for.
     pub(super) fn rounds_are_open(&self) -> bool {
-        self.header.terms.is_some() && (self.header.begun.is_none() || self.open_round().is_some())
+        self.header.terms.is_some() && (self.header.begun.is_none() || self.is_round_open())
     }
 
     /// The questions to everybody that are out: those who have said that they will not answer are not asked again before the ledger is
@@ -75,31 +75,38 @@ impl Ledger {
     }
 
     /// Goes on with a study where everything that it waited for is there: opens a round, or begins with the model, or asks for more.
-    pub(super) fn advance(&mut self) -> Result<(), LedgerError> {
-        if self.header.terms.is_none() || self.open_round().is_some() {
-            return Ok(());
+    /// Whether it has opened a round.
+    pub(super) fn advance(&mut self) -> Result<bool, LedgerError> {
+        if self.header.terms.is_none() || self.is_round_open() {
+            return Ok(false);
         }
         if self.header.begun.is_none() {
             return match self.rounds.last {
-                None => self.open_to_all(Wants::Summary, Vec::new()),
-                Some(_) => self.begin_study(),
+                None => self.open_to_all(Wants::Summary, &[]),
+                Some(_) => self.begin_study().map(|()| false),
             };
         }
         let is_out = self.session.pending().any(|query| !self.session.is_away(query.user));
         if self.session.stop_reason().is_none() || is_out || !self.held.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         if let Some(part) = self.sources().tolerance() {
-            return self.extend(Extension { tolerance: Some(part), ..Extension::default() });
+            return self.extend(Extension { tolerance: Some(part), ..Extension::default() }).map(|()| false);
         }
         match self.sources().wants_closing() {
-            true => self.open_to_all(Wants::Closing, self.session.point().to_vec()),
-            false => Ok(()),
+            true => self.open_to_all(Wants::Closing, &self.session.point().to_vec()),
+            false => Ok(false),
         }
     }
 
-    fn open_to_all(&mut self, wants: Wants, point: Vec<f64>) -> Result<(), LedgerError> {
-        self.record_round(opening(wants, &point)?)
+    /// Whether the last round waits for anybody. Most often there are fewer answers than users, which is quickly seen.
+    fn is_round_open(&self) -> bool {
+        let is_short = |round: &Round| round.reports.len() < self.members().count();
+        self.rounds.last.as_ref().is_some_and(is_short) || self.open_round().is_some()
+    }
+
+    fn open_to_all(&mut self, wants: Wants, point: &[f64]) -> Result<bool, LedgerError> {
+        self.record_round(opening(wants, point)?).map(|()| true)
     }
 
     /// Records what happens in a round, and takes note of it.
