@@ -256,7 +256,10 @@ impl Folder {
                 Ok(told) => {
                     done.taken += u64::from(told != Told::Known);
                     notices.push(Notice::new(Doing::Taken, Some(ticket), Some(&name), told.words()));
-                    ledger.ask_many(usize::MAX)?;
+                    // What follows from everybody's first answers may be an error, and the file is to be put away all the same.
+                    if of_ticket(ticket).is_none() {
+                        ledger.ask_many(usize::MAX)?;
+                    }
                     Ok(Fate::Taken)
                 }
                 Err(LedgerError::Rejected(why)) => refuse(ledger, Some(ticket), why, true),
@@ -342,7 +345,7 @@ impl Folder {
             let is_new = !path.exists();
             // What is asked anew is not answered by what was taken before.
             let taken = self.from(question.user).join("taken").join(path.file_name().unwrap_or_default());
-            if is_new && question.report.is_some() && taken.exists() {
+            if question.report.is_some() && taken.exists() {
                 set_aside(&taken, "earlier")?;
             }
             let mut text = question.to_json().map_err(LedgerError::from)?;

@@ -244,6 +244,11 @@ impl Ledger {
         stop_words(&self.session, self.before, self.users(), &self.is_spent())
     }
 
+    /// Whether a user has spent what it may disclose.
+    pub(crate) fn is_spent_by(&self, user: usize) -> bool {
+        self.accounts.get(user).is_some_and(|account| self.protection().is_spent(account).is_some())
+    }
+
     /// Whether each user has spent what it may disclose, and is not asked any more.
     fn is_spent(&self) -> Vec<bool> {
         self.accounts.iter().map(|account| self.protection().is_spent(account).is_some()).collect()

@@ -235,7 +235,8 @@ impl Reader {
 
     fn study_status(&self, session: &Session<'static>, before: Spent) -> Result<Option<StudyStatus>, LedgerError> {
         let Some(terms) = &self.header.terms else { return Ok(None) };
-        let open = self.rounds.open_to(self.members(session));
+        let sources = self.sources(session, before);
+        let open = sources.open_round();
         let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| self.users()[*user].name.clone()).collect();
         Ok(Some(StudyStatus {
             plan: terms.plan.id(),
@@ -244,13 +245,9 @@ impl Reader {
             begun: self.header.begun.is_some(),
             asks_everybody: open.as_ref().map(|(round, _)| round.wants),
             waits_for,
-            closed: self.sources(session, before).is_closed(),
+            closed: sources.is_closed(),
             reported: self.rounds.reported,
         }))
-    }
-
-    fn members(&self, session: &Session<'_>) -> impl Iterator<Item = usize> {
-        (0..self.users().len()).filter(|user| !session.has_left(*user))
     }
 
     fn sources<'a>(&'a self, session: &'a Session<'static>, before: Spent) -> Sources<'a> {
@@ -337,10 +334,10 @@ impl Reader {
 
     /// The questions that are out, in the order in which they were asked.
     pub fn pending(&self) -> Result<Vec<Question>, LedgerError> {
-        let Restored { session, tickets, .. } = self.restored()?;
+        let Restored { session, tickets, before, .. } = self.restored()?;
         let asked_at = self.asked_at()?;
         let shared = shared(&self.header);
-        let open = self.rounds.open_to(self.members(&session));
+        let open = self.sources(&session, before).open_round();
         let mut all = open.map_or_else(Vec::new, |(round, waits)| questions(round, waits, self.users(), &shared));
         let question = |query: Query| {
             let Query { ticket, user, point, wants, why, explored, .. } = query;

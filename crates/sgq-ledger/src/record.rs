@@ -137,7 +137,8 @@ impl Header {
         let Some(terms) = &self.terms else {
             return Err(LedgerError::damaged("it has a model, and no terms of a study"));
         };
-        if begun.users.len() != begun.agreed.totals.len() || begun.users.iter().any(|user| *user >= self.users.len()) {
+        let users = self.users.len();
+        if begun.members.len() != begun.agreed.totals.len() || begun.members.iter().any(|member| member.user >= users) {
             return Err(LedgerError::damaged("the model of the study is not that of its users"));
         }
         self.settings.start = begun.agreed.start.clone();

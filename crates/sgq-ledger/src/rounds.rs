@@ -123,6 +123,7 @@ impl Round {
 /// What a round's event says.
 #[derive(Serialize, Deserialize)]
 struct Opened<P> {
+    round: u64,
     wants: Wants,
     point: P,
 }
@@ -149,14 +150,18 @@ pub(crate) struct Rounds {
     /// How many there were.
     pub count: u64,
     pub reported: Reported,
+    /// Whether somebody has left since the study has its model.
+    pub has_changed: bool,
+    has_begun: bool,
 }
 
 impl Rounds {
     /// From the record; each event that is used is checked against its seal.
     pub fn read(connection: &Connection, seal_of_header: &[u8]) -> Result<Self, LedgerError> {
         let mut rounds = Self::default();
-        let mut query =
-            connection.prepare("SELECT * FROM events WHERE kind IN ('round', 'reported', 'joined') ORDER BY seq")?;
+        let mut query = connection.prepare(
+            "SELECT * FROM events WHERE kind IN ('round', 'reported', 'begun', 'left', 'joined') ORDER BY seq",
+        )?;
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             let event = Event::from_row(row)?;
@@ -171,11 +176,10 @@ impl Rounds {
         let words = event.words.as_deref().unwrap_or_default();
         match (event.kind, &mut self.last, event.user) {
             (Kind::Round, ..) => {
-                let Opened { wants, point } = serde_json::from_str::<Opened<Vec<f64>>>(words)?;
-                let (reports, refusals) = (BTreeMap::new(), BTreeMap::new());
-                let (number, at) = (self.count, event.at);
+                let Opened { round: number, wants, point } = serde_json::from_str::<Opened<Vec<f64>>>(words)?;
+                let (reports, refusals, at) = (BTreeMap::new(), BTreeMap::new(), event.at);
                 self.last = Some(Round { number, wants, point: point.into(), at, reports, refusals });
-                self.count += 1;
+                self.count = number.saturating_add(1);
             }
             (Kind::Reported, Some(round), Some(user)) => {
                 let report: Report = serde_json::from_str(words)?;
@@ -190,6 +194,8 @@ impl Rounds {
                     round.refusals.remove(&user);
                 }
             }
+            (Kind::Begun, ..) => self.has_begun = true,
+            (Kind::Left, ..) => self.has_changed |= self.has_begun,
             // Nothing is known of it any more.
             (Kind::Joined, Some(round), Some(user)) => {
                 round.reports.remove(&user);
@@ -199,18 +205,11 @@ impl Rounds {
         }
         Ok(())
     }
-
-    /// The last round, where it waits for any of these users.
-    pub fn open_to(&self, users: impl Iterator<Item = usize>) -> Option<(&Round, Vec<usize>)> {
-        let round = self.last.as_ref()?;
-        let waits: Vec<usize> = users.filter(|user| !round.reports.contains_key(user)).collect();
-        (!waits.is_empty()).then_some((round, waits))
-    }
 }
 
 /// The event that opens a round.
-pub(crate) fn opening(wants: Wants, point: &[f64]) -> Result<Event, LedgerError> {
-    let words = Some(serde_json::to_string(&Opened { wants, point })?);
+pub(crate) fn opening(round: u64, wants: Wants, point: &[f64]) -> Result<Event, LedgerError> {
+    let words = Some(serde_json::to_string(&Opened { round, wants, point })?);
     Ok(Event { words, ..Event::now(Kind::Round) })
 }
 

@@ -1,5 +1,7 @@
 //! A regression over users by a plan that all of them have: its terms, its model, and what has come of it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,11 +13,14 @@ use sgq_data::{
 };
 
 use crate::{
-    Kind, LedgerError, Protection, Reported, User,
+    Kind, LedgerError, Protection, Reported, User, Wants,
     record::{self, Body, Header},
     restore::Spent,
-    rounds::Rounds,
+    rounds::{Round, Rounds},
 };
+
+/// A step of so many standard errors is small beside all that is known of a point.
+const LONGEST_STEP: f64 = 0.1;
 
 /// What a study is to be, beside what every ledger is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,10 +72,18 @@ impl Terms {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Begun {
     pub agreed: Agreed,
-    /// Who takes part: the users that `agreed` has totals of, in order.
-    pub users: Vec<usize>,
-    /// The rows of each that are used, and those that are left out.
-    pub rows: Vec<[u64; 2]>,
+    /// Who takes part: those that `agreed` has totals of, in order.
+    pub members: Vec<Member>,
+}
+
+/// Somebody who takes part, and its rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Member {
+    pub user: usize,
+    /// Those that are used, and those that are left out.
+    pub rows: u64,
+    pub rows_missing: u64,
+    pub missing_by_column: Vec<(String, u64)>,
 }
 
 impl Begun {
@@ -82,12 +95,32 @@ impl Begun {
         let named: Vec<(&str, &Summary)> =
             summaries.iter().map(|(user, summary)| (&*users[*user].name, *summary)).collect();
         let agreed = agree(plan, &named).map_err(|error| LedgerError::Disagree { what: error.to_string() })?;
-        let rows = summaries.iter().map(|(_, summary)| [summary.rows, summary.rows_missing]).collect();
-        Ok(Self { agreed, users: summaries.iter().map(|(user, _)| *user).collect(), rows })
+        for (name, summary) in named {
+            let refusals = [
+                plan.rules.refuses_rows(summary.rows),
+                plan.rules.refuses_parameters(agreed.encoding.dim(), summary.rows),
+            ];
+            if let Some(why) = refusals.into_iter().flatten().next() {
+                let what = format!("{name} will not answer at any point, by the plan: {why}; go on without it");
+                return Err(LedgerError::Disagree { what });
+            }
+        }
+        let member = |(user, summary): &(usize, &Summary)| Member {
+            user: *user,
+            rows: summary.rows,
+            rows_missing: summary.rows_missing,
+            missing_by_column: summary.missing_by_column.clone(),
+        };
+        Ok(Self { agreed, members: summaries.iter().map(member).collect() })
     }
 
-    pub fn takes_part(&self, user: usize) -> bool {
-        self.users.contains(&user)
+    /// Somebody who takes part, with what its rows count together.
+    pub fn member(&self, user: usize) -> Option<(&Member, f64)> {
+        self.with_totals().find(|(member, _)| member.user == user)
+    }
+
+    fn with_totals(&self) -> impl Iterator<Item = (&Member, f64)> {
+        self.members.iter().zip(self.agreed.totals.iter().copied())
     }
 
     /// What each of `users` users counts in the objective; none where all count the same. Those who do not take part have left, and
@@ -97,7 +130,7 @@ impl Begun {
             return None;
         }
         let mut weights = vec![1.0; users];
-        self.users.iter().zip(&self.agreed.totals).for_each(|(user, total)| weights[*user] = *total);
+        self.with_totals().for_each(|(member, total)| weights[member.user] = total);
         Some(weights)
     }
 }
@@ -131,10 +164,13 @@ pub struct Results {
     pub is_closed: bool,
     /// Whether coefficients are believed to be as close as they are to be; none where nobody can tell.
     pub converged: Option<bool>,
-    /// By how many standard errors that step has moved a coefficient at most.
+    /// By how many standard errors that step moves a coefficient at most. Where that is more than a tenth, what is known of the point
+    /// does not hold there: the step is not taken, and the run has not converged, whatever was believed.
     pub last_step: Option<f64>,
     /// How many standard errors they were believed to be off at most where the run stands, before that step.
     pub believed_off: Option<f64>,
+    /// In how many rows of those who are part of it a value of a column is missing.
+    pub missing_by_column: Vec<(String, u64)>,
     /// Why no further question is put, in words.
     pub stopped: Option<String>,
     /// Answers at a point that were paid for.
@@ -160,12 +196,36 @@ pub(crate) struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     /// Who is part of the study now, with what its rows count together.
-    fn present(&self) -> Vec<(usize, f64, [u64; 2])> {
-        let Some(begun) = &self.header.begun else { return Vec::new() };
-        let all = begun.users.iter().zip(&begun.agreed.totals).zip(&begun.rows);
-        all.filter(|((user, _), _)| !self.session.has_left(**user))
-            .map(|((user, total), rows)| (*user, *total, *rows))
-            .collect()
+    fn present(&self) -> impl Iterator<Item = (&'a Member, f64)> {
+        let begun = self.header.begun.as_deref().into_iter();
+        begun.flat_map(Begun::with_totals).filter(|(member, _)| !self.session.has_left(member.user))
+    }
+
+    /// Everybody who has not left.
+    pub fn users(&self) -> impl Iterator<Item = usize> {
+        (0..self.header.users.len()).filter(|user| !self.session.has_left(*user))
+    }
+
+    /// What everybody is asked now, and whose answers are waited for. A closing question is for where the run stands when it has stopped:
+    /// whoever goes on does not wait for it.
+    pub fn open_round(&self) -> Option<(&'a Round, Vec<usize>)> {
+        let round = self.asking()?;
+        let waits: Vec<usize> = self.users().filter(|user| !round.reports.contains_key(user)).collect();
+        (!waits.is_empty()).then_some((round, waits))
+    }
+
+    /// Whether anybody's answer to that is waited for. Most often there are fewer answers than users, which is quickly seen.
+    pub fn is_round_open(&self) -> bool {
+        self.asking().is_some_and(|round| round.reports.len() < self.users().count()) || self.open_round().is_some()
+    }
+
+    fn asking(&self) -> Option<&'a Round> {
+        let round = self.rounds.last.as_ref()?;
+        let is_open = match round.wants {
+            Wants::Summary => self.header.begun.is_none(),
+            Wants::Closing => self.session.stop_reason().is_some() && self.is_closed_here(),
+        };
+        is_open.then_some(round)
     }
 
     /// What is minimised; none before everybody has answered the first question, and where this is no study.
@@ -173,9 +233,9 @@ impl<'a> Sources<'a> {
         let (terms, begun) = (self.header.terms.as_deref()?, self.header.begun.as_deref()?);
         let mut totals = vec![0.0; self.header.users.len()];
         let mut rows = [0, 0];
-        for (user, total, [used, missing]) in self.present() {
-            totals[user] = total;
-            rows = [rows[0] + used, rows[1] + missing];
+        for (member, total) in self.present() {
+            totals[member.user] = total;
+            rows = [rows[0] + member.rows, rows[1] + member.rows_missing];
         }
         Some(Study {
             encoding: &begun.agreed.encoding,
@@ -191,15 +251,30 @@ impl<'a> Sources<'a> {
 
     /// The smaller tolerance to go on to, if coefficients are not as close yet as they are to be.
     pub fn tolerance(&self) -> Option<f64> {
+        let stop = self.session.stop_reason().filter(|stop| stop.is_converged())?;
+        if self.session.remaining().is_none() {
+            // Somebody has left since it stopped: what is minimised is another objective.
+            return self.header.settings.tolerance;
+        }
+        if self.is_closed_here() {
+            return None;
+        }
         let (terms, study) = (self.header.terms.as_deref()?, self.study(StdErrors::Model)?);
         let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
-        let stop = self.session.stop_reason();
-        // Somebody has left since it stopped: what is minimised is another objective.
-        let is_open_again = stop.is_some_and(StopReason::is_converged) && self.session.remaining().is_none();
-        match self.header.settings.tolerance.filter(|_| is_open_again) {
-            Some(first) => Some(first),
-            None => precision.tolerance(self.session, stop),
+        precision.tolerance(self.session, Some(stop))
+    }
+
+    /// The tolerance by which the run has got where it was to get, after somebody has left: the gap at the start is then that to another
+    /// objective's optimum, which may be small already, and no tolerance says how small a part of it is enough.
+    pub fn enough(&self) -> Option<f64> {
+        if !self.rounds.has_changed || self.session.stop_reason().is_some() {
+            return None;
         }
+        let (terms, study) = (self.header.terms.as_deref()?, self.study(StdErrors::Model)?);
+        let remaining = self.session.remaining().filter(|remaining| remaining.part() < 1.0)?;
+        let errors = terms.precision_of(&self.header.method).unwrap_or(Precision::DEFAULT);
+        let precision = Precision { errors: Some(errors), study: &study };
+        (precision.is_reached(self.session) == Some(true)).then(|| remaining.part().max(f64::MIN_POSITIVE))
     }
 
     /// Whether everybody is to be asked the closing question now: the run is where it was to get.
@@ -219,14 +294,14 @@ impl<'a> Sources<'a> {
     /// Whether the last closing question was put at this very point.
     fn is_closed_here(&self) -> bool {
         self.rounds.last.as_ref().is_some_and(|round| {
-            round.wants == crate::Wants::Closing
+            round.wants == Wants::Closing
                 && round.point.iter().map(|it| it.to_bits()).eq(self.session.point().iter().map(|it| it.to_bits()))
         })
     }
 
     /// Whether everybody has answered a closing question that was put at this very point.
     pub fn is_closed(&self) -> bool {
-        let present: Vec<usize> = self.present().iter().map(|(user, ..)| *user).collect();
+        let present: Vec<usize> = self.present().map(|(member, _)| member.user).collect();
         self.rounds.last.as_ref().is_some_and(|round| self.is_closed_here() && round.closings(&present).is_some())
     }
 
@@ -234,39 +309,50 @@ impl<'a> Sources<'a> {
     pub fn results(&self, std_errors: StdErrors, stopped: Option<String>) -> Result<Option<Results>, LedgerError> {
         let (Some(terms), Some(begun)) = (&self.header.terms, &self.header.begun) else { return Ok(None) };
         let Some(study) = self.study(std_errors) else { return Ok(None) };
-        let present: Vec<usize> = self.present().iter().map(|(user, ..)| *user).collect();
+        let present: Vec<usize> = self.present().map(|(member, _)| member.user).collect();
         let mut point = self.session.point().to_vec();
+        let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
+        let is_converged = self.session.stop_reason().is_some_and(StopReason::is_converged);
+        let mut converged = match self.session.remaining() {
+            Some(_) => precision.is_reached(self.session).or(is_converged.then_some(true)),
+            None => self.header.method.default_tolerance().map(|_| false),
+        };
         let mut last_step = None;
         let closings = self.rounds.last.as_ref().filter(|_| self.is_closed_here()).and_then(|it| it.closings(&present));
         let statistics = match &closings {
             Some(closings) => {
-                let closed = |point: &[f64]| {
-                    let why_none = |error: InferenceError| Statistics {
-                        why_none: Some(error.to_string()),
-                        ..Statistics::default()
-                    };
-                    study.closed(point, closings).unwrap_or_else(why_none)
-                };
+                let why_none =
+                    |error: InferenceError| Statistics { why_none: Some(error.to_string()), ..Statistics::default() };
+                let closed = |point: &[f64]| study.closed(point, closings).unwrap_or_else(why_none);
                 let here = closed(&point);
                 let next = here.inference.as_ref().and_then(|inference| study.last_step(&point, closings, inference));
+                last_step = next.as_ref().map(|(_, moved)| *moved);
                 match next {
-                    Some((next, moved)) => {
-                        (point, last_step) = (next, Some(moved));
+                    Some((next, moved)) if moved <= LONGEST_STEP => {
+                        point = next;
                         closed(&point)
+                    }
+                    // What is known here says that it is not the place.
+                    Some(_) => {
+                        converged = Some(false);
+                        here
                     }
                     None => here,
                 }
             }
             None => study.learned(self.session, &self.secants(&study)?),
         };
-        let precision = Precision { errors: terms.precision_of(&self.header.method), study: &study };
-        let is_converged = self.session.stop_reason().is_some_and(StopReason::is_converged);
+        let mut missing_by_column: BTreeMap<&str, u64> = BTreeMap::new();
+        for (column, rows) in self.present().flat_map(|(member, _)| &member.missing_by_column) {
+            *missing_by_column.entry(column).or_default() += rows;
+        }
         let meter = self.session.meter();
         Ok(Some(Results {
             terms: Terms::clone(terms),
             agreed: begun.agreed.clone(),
             users: present.iter().map(|user| self.header.users[*user].name.clone()).collect(),
-            converged: precision.is_reached(self.session).or(is_converged.then_some(true)),
+            converged,
+            missing_by_column: missing_by_column.into_iter().map(|(column, rows)| (column.to_owned(), rows)).collect(),
             believed_off: precision.believed(self.session),
             stopped,
             queries: self.before.queries + meter.billed(),
@@ -284,19 +370,21 @@ impl<'a> Sources<'a> {
 
     /// What all answers say of curvature.
     fn secants(&self, study: &Study<'_>) -> Result<Secants, LedgerError> {
-        let present = self.present();
+        let present: Vec<(&Member, f64)> = self.present().collect();
+        let places: BTreeMap<usize, usize> =
+            present.iter().enumerate().map(|(place, (member, _))| (member.user, place)).collect();
         let weights: Vec<f64> = match study.weigh {
-            Weigh::Rows => present.iter().map(|(_, total, _)| *total).collect(),
+            Weigh::Rows => present.iter().map(|(_, total)| *total).collect(),
             Weigh::Users => vec![1.0; present.len()],
         };
         let mut secants = Secants::new(self.session.point().len(), &weights);
         record::events_after(self.connection, 0, &self.header.seal, |recorded| {
             if let (Kind::Answered | Kind::Late, Body::Answer(reply), Some(ticket), Some(user)) =
                 (recorded.event.kind, recorded.body, recorded.event.ticket, recorded.event.user)
-                && let Some(place) = present.iter().position(|(present, ..)| *present == user)
+                && let Some(place) = places.get(&user)
                 && let Some(asked) = record::question(self.connection, ticket)?
             {
-                secants.take(place, &asked.point, &reply.gradient);
+                secants.take(*place, &asked.point, &reply.gradient);
             }
             Ok(())
         })?;
@@ -326,7 +414,7 @@ impl Results {
         let levels = self.agreed.encoding.reference_levels();
         let references: Vec<Value> =
             levels.iter().map(|(column, levels)| json!({ "column": column, "level": levels.first() })).collect();
-        let missing = self.agreed.missing_by_column.iter().filter(|(_, rows)| *rows > 0);
+        let missing = self.missing_by_column.iter().filter(|(_, rows)| *rows > 0);
         let missing: Vec<Value> = missing.map(|(column, rows)| json!({ "column": column, "rows": rows })).collect();
         let mut fields = Map::new();
         for (name, value) in [

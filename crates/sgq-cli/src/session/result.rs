@@ -85,8 +85,11 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         return Err(ResultError::NoPlan { file: file() }.into());
     }
     let Some(results) = reader.results(args.errors.into())? else {
-        let waits = match reader.status()?.study.map(|study| study.waits_for.len()) {
-            Some(1..) => "not everybody has answered the first question",
+        let waits = match reader.status()?.study {
+            Some(study) if !study.waits_for.is_empty() => "not everybody has answered the first question",
+            Some(study) if study.reported.summaries > 0 => {
+                "what follows from the first answers was not looked at yet, or is an error"
+            }
             _ => "nobody has been asked",
         };
         return Err(ResultError::NotBegun { file: file(), waits: waits.to_owned() }.into());
@@ -193,7 +196,6 @@ fn text(results: &Results) -> String {
         let _ = writeln!(text, "  {name:<19}{value}");
     };
     let missing: Vec<String> = results
-        .agreed
         .missing_by_column
         .iter()
         .filter(|(_, count)| *count > 0)
@@ -233,6 +235,10 @@ fn text(results: &Results) -> String {
     );
     line("numbers sent", &format!("{}, of these {} in first and closing answers", results.numbers, reported.numbers));
     match (results.last_step, results.believed_off) {
+        (Some(moved), _) if results.converged == Some(false) => {
+            let words = "standard errors off, the closing answers say: let it go on (sgq session extend)";
+            line("unsure", &format!("coefficients are {} {words}", short(moved)));
+        }
         (Some(moved), _) => {
             let words = "standard errors at most, by a step of Newton's method that the closing answers give";
             line("last step", &format!("{} {words}", short(moved)));

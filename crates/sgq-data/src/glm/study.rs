@@ -96,16 +96,18 @@ impl Study<'_> {
     }
 
     /// A last step of Newton's method, which everybody's closings give for nothing: from a point that is close to the finished fit to one
-    /// that is far closer. With how many standard errors it moves a coefficient by at most; none where that is more than one, and so
-    /// nothing that is known at the point would hold there.
+    /// that is far closer; and how many standard errors it moves a coefficient by at most. Where these are not few, nothing that is known
+    /// at the point need hold there. None where curvature does not tell.
     pub fn last_step(&self, point: &[f64], closings: &[Closing], inference: &Inference) -> Option<(Vec<f64>, f64)> {
         let names = self.encoding.column_names();
         let factors = self.user_factors();
         let next = self.fit(&names, point, factors.as_deref()).newton_step(closings).ok()?;
         let scale = self.encoding.original_scale();
         let moved = scale.coefficients(&next).into_iter().zip(scale.coefficients(point)).zip(&inference.coefficients);
-        let largest = moved.map(|((next, now), line)| (next - now).abs() / line.std_error).fold(0.0, f64::max);
-        (largest <= 1.0).then_some((next, largest))
+        let each = moved.map(|((next, now), line)| (next - now).abs() / line.std_error);
+        // What is no number is no small step.
+        let largest = each.fold(0.0, |most: f64, it| if it.is_nan() { f64::INFINITY } else { most.max(it) });
+        Some((next, largest))
     }
 
     /// The table from what was learned on the way: users' last gradients, and what they say of curvature.

@@ -61,14 +61,19 @@ impl Ledger {
             let names = self.users().iter().map(|user| user.name.clone()).collect();
             return Err(LedgerError::UnknownUser { name: user.to_string(), names });
         };
+        // Nothing is forgotten of somebody who has never left.
+        if kind == Kind::Joined && !self.session.has_left(user) {
+            return Ok(());
+        }
         if matches!(kind, Kind::Back | Kind::Joined)
             && let Some(why) = self.header.protection.is_spent(account)
         {
             return Err(LedgerError::Spent { name: self.users()[user].name.clone(), why });
         }
-        if let Some(begun) = self.header.begun.as_ref().filter(|begun| kind == Kind::Joined && !begun.takes_part(user))
+        if let Some(begun) =
+            self.header.begun.as_ref().filter(|begun| kind == Kind::Joined && begun.member(user).is_none())
         {
-            let users = begun.users.len();
+            let users = begun.members.len();
             let name = &self.users()[user].name;
             let what =
                 format!("{name:?} cannot join: it has given no first answer, and the study began with {users} others");

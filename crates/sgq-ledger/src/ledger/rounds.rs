@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use sgq::{Detail, Why, session::Failure};
-use sgq_data::{glm::StdErrors, plan::Summary};
+use sgq_data::{
+    glm::{Closing, StdErrors},
+    plan::Summary,
+};
 
 use super::{Ledger, Question, Told, telling::CAME_AGAIN};
 use crate::{
     Event, Extension, Kind, LedgerError, Rejected, Report, Reported, Results, Wants,
     account::Account,
     record::{Header, copy_begun},
+    reply::LARGEST,
     restore::{Restored, restore},
     rounds::{Round, of_ticket, opening},
     schema,
@@ -17,6 +21,18 @@ use crate::{
     study::{Begun, Shared, Sources, Terms},
     wire::kept,
 };
+
+/// By what part a sum of weights may be off because it was added up in another order.
+const ROUNDING: f64 = 1e-9;
+
+/// What no session should be told, in words.
+fn too_large(closing: &Closing) -> Option<String> {
+    let Closing { score, information, observed_information, deviance, pearson, weight, .. } = closing;
+    let lists = [score, information].into_iter().chain(observed_information);
+    let numbers = lists.flatten().chain([deviance, pearson, weight]);
+    let large = numbers.copied().find(|number| number.abs() > LARGEST)?;
+    Some(format!("the closing holds {large:e}: numbers may be as large as {LARGEST:e}"))
+}
 
 impl Ledger {
     /// The terms of a study by a plan; none where the ledger is not of one.
@@ -37,7 +53,7 @@ impl Ledger {
     /// What everybody was asked last, and how many have answered of how many; none where nobody waits for an answer to that.
     pub fn round(&self) -> Option<(Wants, usize, usize)> {
         let (round, waits) = self.open_round()?;
-        Some((round.wants, self.members().count() - waits.len(), self.members().count()))
+        Some((round.wants, self.sources().users().count() - waits.len(), self.sources().users().count()))
     }
 
     /// Who has said that it will not answer what everybody is asked, and why.
@@ -53,18 +69,13 @@ impl Ledger {
         Sources { connection, header, rounds, session, before: *before }
     }
 
-    /// Everybody who has not left.
-    fn members(&self) -> impl Iterator<Item = usize> {
-        (0..self.users().len()).filter(|user| !self.session.has_left(*user))
-    }
-
     fn open_round(&self) -> Option<(&Round, Vec<usize>)> {
-        self.rounds.open_to(self.members())
+        self.sources().open_round()
     }
 
     /// Whether the answer of somebody to a question to everybody is waited for.
     pub(super) fn rounds_are_open(&self) -> bool {
-        self.header.terms.is_some() && (self.header.begun.is_none() || self.is_round_open())
+        self.header.terms.is_some() && (self.header.begun.is_none() || self.sources().is_round_open())
     }
 
     /// The questions to everybody that are out: those who have said that they will not answer are not asked again before the ledger is
@@ -77,14 +88,18 @@ impl Ledger {
     /// Goes on with a study where everything that it waited for is there: opens a round, or begins with the model, or asks for more.
     /// Whether it has opened a round.
     pub(super) fn advance(&mut self) -> Result<bool, LedgerError> {
-        if self.header.terms.is_none() || self.is_round_open() {
+        if self.header.terms.is_none() {
             return Ok(false);
         }
         if self.header.begun.is_none() {
             return match self.rounds.last {
                 None => self.open_to_all(Wants::Summary, &[]),
+                Some(_) if self.sources().is_round_open() => Ok(false),
                 Some(_) => self.begin_study().map(|()| false),
             };
+        }
+        if let Some(part) = self.sources().enough() {
+            return self.extend(Extension { tolerance: Some(part), ..Extension::default() }).map(|()| false);
         }
         let is_out = self.session.pending().any(|query| !self.session.is_away(query.user));
         if self.session.stop_reason().is_none() || is_out || !self.held.is_empty() {
@@ -99,14 +114,8 @@ impl Ledger {
         }
     }
 
-    /// Whether the last round waits for anybody. Most often there are fewer answers than users, which is quickly seen.
-    fn is_round_open(&self) -> bool {
-        let is_short = |round: &Round| round.reports.len() < self.members().count();
-        self.rounds.last.as_ref().is_some_and(is_short) || self.open_round().is_some()
-    }
-
     fn open_to_all(&mut self, wants: Wants, point: &[f64]) -> Result<bool, LedgerError> {
-        self.record_round(opening(wants, point)?).map(|()| true)
+        self.record_round(opening(self.rounds.count, wants, point)?).map(|()| true)
     }
 
     /// Records what happens in a round, and takes note of it.
@@ -122,17 +131,19 @@ impl Ledger {
             Report::Summary(summary) => Some((user, &**summary)),
             Report::Closing(_) => None,
         };
-        let summaries: Vec<(usize, &Summary)> = self.members().filter_map(of).collect();
+        let summaries: Vec<(usize, &Summary)> = self.sources().users().filter_map(of).collect();
         let begun = Begun::from_summaries(&terms.plan, self.users(), &summaries)?;
         let words = serde_json::to_string(&begun)?;
+        let event = Event { words: Some(words.clone()), ..Event::now(Kind::Begun) };
         self.transaction(|ledger| {
             copy_begun(&ledger.connection, &words)?;
-            ledger.write(Event { words: Some(words.clone()), ..Event::now(Kind::Begun) }, Details::Nothing)
+            ledger.write(event.clone(), Details::Nothing)
         })?;
+        self.rounds.happen(&event)?;
         // As opening the file has it.
         let read = Header::read(&self.connection).and_then(|header| Ok((restore(&self.connection, &header)?, header)));
         let (Restored { session, tickets, before, .. }, header) = read.map_err(|error| self.behind(&error))?;
-        schema::limit_log(&self.connection, header.settings.start.len())?;
+        schema::limit_log(&self.connection, header.settings.start.len()).map_err(|error| self.behind(&error))?;
         (self.header, self.session, self.tickets, self.before) = (header, session, tickets, before);
         self.shared = shared(&self.header);
         Ok(())
@@ -159,11 +170,14 @@ impl Ledger {
         let (cost, numbers) = (self.session.meter().cost_of(user), report.numbers());
         let event =
             Event { cost: Some(cost), numbers: Some(numbers), ..about(Kind::Reported, Some(report.to_words()?)) };
-        self.record_round(event)?;
+        self.transaction(|ledger| {
+            ledger.write(event.clone(), Details::Nothing)?;
+            let flag = odd.clone().map(|why| about(Kind::Flagged, Some(why)));
+            flag.map_or(Ok(()), |flag| ledger.write(flag, Details::Nothing))
+        })?;
+        self.rounds.happen(&event)?;
         self.accounts[user].numbers += numbers;
-        let Some(why) = odd else { return Ok(Told::Taken) };
-        self.record(about(Kind::Flagged, Some(why.clone())))?;
-        Ok(Told::Flagged(why))
+        Ok(odd.map_or(Told::Taken, Told::Flagged))
     }
 
     /// Whose report it is, whether it was told before, and what is odd about it.
@@ -197,6 +211,9 @@ impl Ledger {
         if self.session.has_left(user) {
             return Err(Rejected::Earlier("its user has left".to_owned()).into());
         }
+        if round.wants == Wants::Summary && self.header.begun.is_some() {
+            return Err(Rejected::Earlier("the study has begun with everybody's first answers".to_owned()).into());
+        }
         if report.answers() != round.wants {
             let words = format!("the question asks for a {}, and this is a {}", round.wants, report.answers());
             return Err(Rejected::Answer(words).into());
@@ -209,16 +226,17 @@ impl Ledger {
             Report::Closing(closing) => {
                 let checked = closing.check(round.point.len(), terms.plan.family);
                 checked.map_err(|error| Rejected::Answer(error.to_string()))?;
-                let begun = self.header.begun.as_deref();
-                let rows = begun.and_then(|begun| {
-                    let place = begun.users.iter().position(|it| *it == user)?;
-                    Some(begun.rows[place][0])
-                });
-                rows.filter(|rows| *rows != closing.rows).map(|rows| {
-                    format!(
-                        "its first answer was of {rows} rows, and this one is of {}: its data have changed",
-                        closing.rows
-                    )
+                if let Some(large) = too_large(closing) {
+                    return Err(Rejected::Answer(large).into());
+                }
+                let member = self.header.begun.as_deref().and_then(|begun| begun.member(user));
+                member.and_then(|(member, total)| {
+                    let words = format!(
+                        "its first answer was of {} rows that weigh {total}, and this one is of {} that weigh {}: its data have changed",
+                        member.rows, closing.rows, closing.weight
+                    );
+                    let same = closing.rows == member.rows && (closing.weight - total).abs() <= ROUNDING * total;
+                    (!same).then_some(words)
                 })
             }
         };

@@ -174,6 +174,11 @@ impl Ledger {
         if let Some(what) = reply.is_too_large().or_else(|| reply.privacy?.makes_no_sense()) {
             return Err(Rejected::Unreadable(what).into());
         }
+        if self.header.terms.is_some() && reply.weight.is_some() {
+            let why =
+                "it states a weight, and in a study by a plan weights follow from the first answers: leave it out";
+            return Err(Rejected::Answer(why.to_owned()).into());
+        }
         if self.held.get(&ticket).is_some_and(|(_, held)| held != reply) {
             return Err(Rejected::Earlier(format!(
                 "another answer to the question with ticket {ticket} waits for its turn"

@@ -170,13 +170,15 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn is_away(&self, user: usize) -> bool {
-        self.ledger.session().is_away(user)
+    /// Whether its user cannot be asked. Whoever has spent what it may disclose at points answers what everybody is asked.
+    fn is_away(&self, question: &Question) -> bool {
+        self.ledger.session().is_away(question.user)
+            && !(question.report.is_some() && self.ledger.is_spent_by(question.user))
     }
 
     /// Whether there is nothing to wait for.
     fn is_over(&self) -> Option<Ended> {
-        if self.out.values().any(|out| !self.is_away(out.question.user) || matches!(out.stage, Stage::Sent { .. })) {
+        if self.out.values().any(|out| !self.is_away(&out.question) || matches!(out.stage, Stage::Sent { .. })) {
             return None;
         }
         let refusals = self.ledger.refusals();
@@ -230,7 +232,7 @@ impl<'a> Driver<'a> {
         let now = Instant::now();
         let mut due: Vec<(u32, u64)> = Vec::new();
         for (ticket, out) in &self.out {
-            if matches!(out.stage, Stage::Due(at) if at <= now) && !self.is_away(out.question.user) {
+            if matches!(out.stage, Stage::Due(at) if at <= now) && !self.is_away(&out.question) {
                 due.push((out.tries, *ticket));
             }
         }

@@ -344,7 +344,7 @@ fn other_rows_at_the_end_are_flagged() {
     clinics[4] = Clinic::new(study_plan(), data, "clinic-4", &Options::default()).unwrap();
     let told = answer(&mut ledger, &mut clinics, &question);
     assert!(
-        matches!(&told, Told::Flagged(why) if why.contains("its first answer was of 36 rows, and this one is of 35")),
+        matches!(&told, Told::Flagged(why) if why.contains("was of 36 rows that weigh 36, and this one is of 35 that weigh 35")),
         "{told:?}"
     );
 }
@@ -466,4 +466,135 @@ fn folders_carry_it() {
     }
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["closing", "first", "number"]);
     assert!(ledger.results(StdErrors::Model).unwrap().unwrap().is_closed);
+}
+
+/// Whoever will not give its closing answer keeps nobody from going on; what it would have closed is out of date then.
+#[test]
+fn a_refused_closing_does_not_block() {
+    let folder = quick_folder();
+    let path = file(&folder, "study.sgq");
+    let mut clinics = clinics(&study_plan());
+    let mut ledger = create(&path, Terms::new(study_plan()).precision(None));
+    let run_but_for_closing_of_2 = |ledger: &mut Ledger, clinics: &mut [Clinic]| {
+        loop {
+            ledger.ask_many(usize::MAX).unwrap();
+            let Some(question) = ledger.pending().into_iter().next() else { break };
+            if question.report == Some(Wants::Closing) && question.user == 2 {
+                ledger.fail(question.ticket, Failure::new().because("noise")).unwrap();
+            } else {
+                answer(ledger, clinics, &question);
+            }
+        }
+    };
+    ledger.extend(Extension { tolerance: Some(1e-2), ..Extension::default() }).unwrap();
+    run_but_for_closing_of_2(&mut ledger, &mut clinics);
+    assert_eq!((ledger.round(), ledger.reported().closings), (Some((Wants::Closing, 11, 12)), 11));
+    let (queries, results) = (ledger.queries(), ledger.results(StdErrors::Model).unwrap().unwrap());
+    assert!(!results.is_closed && results.statistics.inference.is_some());
+    ledger.extend(Extension { tolerance: Some(1e-8), ..Extension::default() }).unwrap();
+    assert_eq!(ledger.round(), None);
+    run_but_for_closing_of_2(&mut ledger, &mut clinics);
+    assert!(ledger.queries() > queries);
+    // Another one goes: the others go on, and are closed without it.
+    ledger.leave(2, None).unwrap();
+    run(&mut ledger, &mut clinics);
+    let results = ledger.results(StdErrors::Model).unwrap().unwrap();
+    assert!(results.is_closed && results.users.len() == 11, "{results:?}");
+}
+
+/// Who leaves and joins again is asked anew, and closed anew at the end.
+#[test]
+fn who_comes_back_is_closed_anew() {
+    let folder = quick_folder();
+    let path = file(&folder, "study.sgq");
+    let mut clinics = clinics(&study_plan());
+    let mut ledger = create(&path, Terms::new(study_plan()).precision(Some(1e-7)));
+    run(&mut ledger, &mut clinics);
+    ledger.leave(4, None).unwrap();
+    ledger.join(4, None).unwrap();
+    let gone = ledger.results(StdErrors::Model).unwrap().unwrap();
+    assert_eq!((gone.converged, gone.is_closed), (Some(false), false));
+    run(&mut ledger, &mut clinics);
+    let results = ledger.results(StdErrors::Model).unwrap().unwrap();
+    let expected = pooled(Weigh::Rows, StdErrors::Model, &patients());
+    agree(&results.statistics.inference.as_ref().unwrap().coefficients, &expected.coefficients, 1e-6);
+    assert!(results.is_closed && ledger.queries() < 150, "{}", ledger.queries());
+}
+
+/// In a study weights follow from the first answers, whatever an answer says.
+#[test]
+fn a_stated_weight_is_refused() {
+    let folder = quick_folder();
+    let mut clinics = clinics(&study_plan());
+    let mut ledger = create(&file(&folder, "study.sgq"), Terms::new(study_plan()));
+    (0..CLINICS).for_each(|_| assert!(step(&mut ledger, &mut clinics)));
+    let question = ledger.ask().unwrap().unwrap();
+    let line = clinics[question.user].answer(&question.to_json().unwrap()).line;
+    let Saying::Answer(mut reply) = Message::from_json(&line).unwrap().saying else { panic!("{line}") };
+    reply.weight = Some(1e5);
+    let error = ledger.tell(question.ticket, &reply).unwrap_err().to_string();
+    assert!(error.contains("it states a weight"), "{error}");
+    reply.weight = None;
+    assert_eq!(ledger.tell(question.ticket, &reply).unwrap(), Told::Taken);
+}
+
+/// What the closing answers refute is not said to have converged.
+#[test]
+fn closings_that_say_otherwise_are_believed() {
+    let folder = quick_folder();
+    let mut clinics = clinics(&study_plan());
+    let mut ledger = create(&file(&folder, "study.sgq"), Terms::new(study_plan()).precision(None));
+    // Far from the end, but called enough.
+    ledger.extend(Extension { tolerance: Some(0.9), ..Extension::default() }).unwrap();
+    run(&mut ledger, &mut clinics);
+    let results = ledger.results(StdErrors::Model).unwrap().unwrap();
+    assert!(results.is_closed && results.last_step.unwrap() > 0.1, "{:?}", results.last_step);
+    assert_eq!((results.converged, &results.point[..]), (Some(false), ledger.session().point()));
+}
+
+/// A clinic of which the plan says that it will not answer is named before anybody is asked at a point.
+#[test]
+fn who_will_not_answer_is_named_at_once() {
+    let folder = quick_folder();
+    let mut plan = study_plan();
+    plan.rules.parameters_per_row = 0.33;
+    let mut clinics = clinics(&plan);
+    let mut ledger = create(&file(&folder, "study.sgq"), Terms::new(plan));
+    (0..CLINICS).for_each(|_| assert!(step(&mut ledger, &mut clinics)));
+    let error = ledger.ask().unwrap_err().to_string();
+    assert!(error.contains("clinic-0 will not answer at any point, by the plan"), "{error}");
+    ledger.leave(0, None).unwrap();
+    assert!(step(&mut ledger, &mut clinics) && ledger.queries() == 1);
+}
+
+/// By folders, too, a clinic whose first answer does not go with the others' answers anew.
+#[test]
+fn a_first_answer_is_given_anew_by_folder() {
+    let folder = quick_folder();
+    let (path, root) = (file(&folder, "study.sgq"), file(&folder, "exchange"));
+    let mut clinics = clinics(&study_plan());
+    let right = std::mem::replace(&mut clinics[3], {
+        let text =
+            format!("{HEADER}{}", patients()[3]).replace(",w0,", ",0,").replace(",w1,", ",1,").replace(",w2,", ",2,");
+        Clinic::new(study_plan(), text.into_bytes(), "clinic-3", &Options::default()).unwrap()
+    });
+    let mut ledger = create(&path, Terms::new(study_plan()));
+    let mut exchange = Folder::new(&root, ledger.users());
+    let give = |clinics: &mut [Clinic], clinic: usize| {
+        let text = fs::read_to_string(root.join(format!("to/clinic-{clinic}/first.json"))).unwrap();
+        fs::write(root.join(format!("from/clinic-{clinic}/first.json")), clinics[clinic].answer(&text).line).unwrap();
+    };
+    exchange.exchange(&mut ledger, &mut ()).unwrap();
+    (0..CLINICS).for_each(|clinic| give(&mut clinics, clinic));
+    let error = exchange.exchange(&mut ledger, &mut ()).unwrap_err().to_string();
+    assert!(error.contains("clinic-3"), "{error}");
+    assert!(root.join("from/clinic-3/taken/first.json").exists());
+    clinics[3] = right;
+    ledger.leave(3, None).unwrap();
+    ledger.join(3, None).unwrap();
+    assert_eq!(exchange.exchange(&mut ledger, &mut ()).unwrap().out, 1);
+    assert!(!root.join("from/clinic-3/taken/first.json").exists());
+    give(&mut clinics, 3);
+    assert_eq!(exchange.exchange(&mut ledger, &mut ()).unwrap().taken, 1);
+    assert!(ledger.round().is_none() && ledger.pending()[0].report.is_none());
 }

@@ -344,3 +344,22 @@ fn by_hand() {
     let result = json(place, &["session", "result", "study.sgq", "--json"]);
     assert_eq!((&result["closed"], &result["converged"]), (&true.into(), &true.into()));
 }
+
+/// Whoever has given all answers at points that the plan allows gives its closing answer all the same.
+#[test]
+fn who_has_spent_its_answers_is_closed() {
+    let most = |place: &Path| {
+        let status = json(place, &["session", "status", "study.sgq", "--json"]);
+        status["users"].as_array().unwrap().iter().map(|user| user["answers"].as_u64().unwrap()).max().unwrap()
+    };
+    let first = place(&["--answers", "hessian"]);
+    new(first.path(), &[]);
+    run(first.path(), &["--quiet"]);
+    let most = most(first.path()).to_string();
+    let second = place(&["--answers", "hessian", "--answers-each", &most]);
+    new(second.path(), &[]);
+    run(second.path(), &["--quiet"]);
+    let status = succeeds(second.path(), &["session", "status", "study.sgq"]);
+    assert!(status.contains("limit spent"), "{status}");
+    assert_eq!(json(second.path(), &["session", "result", "study.sgq", "--json"])["closed"], true);
+}

@@ -142,7 +142,7 @@ impl Driver<'_> {
 
     /// The earliest question that an answer can come to: nobody waits for a user who is away and has not been asked.
     fn first_in_order(&self) -> Option<u64> {
-        let can_come = |out: &Out| !(matches!(out.stage, Stage::Due(_)) && self.is_away(out.question.user));
+        let can_come = |out: &Out| !(matches!(out.stage, Stage::Due(_)) && self.is_away(&out.question));
         self.out.iter().find(|(_, out)| can_come(out)).map(|(ticket, _)| *ticket)
     }
 
@@ -319,7 +319,7 @@ impl Driver<'_> {
     /// and whoever else has a question, were tried in vain, the program is; until then one question fails, so that somebody else is
     /// asked.
     fn judge_program(&mut self) -> Result<(), LedgerError> {
-        let may_come = |out: &Out| !matches!(out.stage, Stage::Spent) && !self.is_away(out.question.user);
+        let may_come = |out: &Out| !matches!(out.stage, Stage::Spent) && !self.is_away(&out.question);
         if self.out.values().any(may_come) {
             return Ok(());
         }
