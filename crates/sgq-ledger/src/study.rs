@@ -223,7 +223,7 @@ impl<'a> Sources<'a> {
         let round = self.rounds.last.as_ref()?;
         let is_open = match round.wants {
             Wants::Summary => self.header.begun.is_none(),
-            Wants::Closing => self.session.stop_reason().is_some() && self.is_closed_here(),
+            Wants::Closing => self.session.stop_reason().is_some() && self.closes_here(),
         };
         is_open.then_some(round)
     }
@@ -256,7 +256,7 @@ impl<'a> Sources<'a> {
             // Somebody has left since it stopped: what is minimised is another objective.
             return self.header.settings.tolerance;
         }
-        if self.is_closed_here() {
+        if self.closes_here() {
             return None;
         }
         let (terms, study) = (self.header.terms.as_deref()?, self.study(StdErrors::Model)?);
@@ -288,11 +288,11 @@ impl<'a> Sources<'a> {
             _ => stop.is_converged() || self.header.method.default_tolerance().is_none(),
         };
         let closings = self.rounds.count.saturating_sub(1);
-        terms.close && is_there && closings < terms.plan.rules.closing && !self.is_closed_here()
+        terms.close && is_there && closings < terms.plan.rules.closing && !self.closes_here()
     }
 
     /// Whether the last closing question was put at this very point.
-    fn is_closed_here(&self) -> bool {
+    fn closes_here(&self) -> bool {
         self.rounds.last.as_ref().is_some_and(|round| {
             round.wants == Wants::Closing
                 && round.point.iter().map(|it| it.to_bits()).eq(self.session.point().iter().map(|it| it.to_bits()))
@@ -302,7 +302,7 @@ impl<'a> Sources<'a> {
     /// Whether everybody has answered a closing question that was put at this very point.
     pub fn is_closed(&self) -> bool {
         let present: Vec<usize> = self.present().map(|(member, _)| member.user).collect();
-        self.rounds.last.as_ref().is_some_and(|round| self.is_closed_here() && round.closings(&present).is_some())
+        self.rounds.last.as_ref().is_some_and(|round| self.closes_here() && round.closings(&present).is_some())
     }
 
     /// The table; none before everybody has answered the first question.
@@ -318,7 +318,7 @@ impl<'a> Sources<'a> {
             None => self.header.method.default_tolerance().map(|_| false),
         };
         let mut last_step = None;
-        let closings = self.rounds.last.as_ref().filter(|_| self.is_closed_here()).and_then(|it| it.closings(&present));
+        let closings = self.rounds.last.as_ref().filter(|_| self.closes_here()).and_then(|it| it.closings(&present));
         let statistics = match &closings {
             Some(closings) => {
                 let why_none =

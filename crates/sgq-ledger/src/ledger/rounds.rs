@@ -93,7 +93,7 @@ impl Ledger {
         }
         if self.header.begun.is_none() {
             return match self.rounds.last {
-                None => self.open_to_all(Wants::Summary, &[]),
+                None => self.open_to_all(Wants::Summary),
                 Some(_) if self.sources().is_round_open() => Ok(false),
                 Some(_) => self.begin_study().map(|()| false),
             };
@@ -109,19 +109,20 @@ impl Ledger {
             return self.extend(Extension { tolerance: Some(part), ..Extension::default() }).map(|()| false);
         }
         match self.sources().wants_closing() {
-            true => self.open_to_all(Wants::Closing, &self.session.point().to_vec()),
+            true => self.open_to_all(Wants::Closing),
             false => Ok(false),
         }
     }
 
-    fn open_to_all(&mut self, wants: Wants, point: &[f64]) -> Result<bool, LedgerError> {
-        self.record_round(opening(self.rounds.count, wants, point)?).map(|()| true)
-    }
-
-    /// Records what happens in a round, and takes note of it.
-    fn record_round(&mut self, event: Event) -> Result<(), LedgerError> {
+    fn open_to_all(&mut self, wants: Wants) -> Result<bool, LedgerError> {
+        let point = match wants {
+            Wants::Summary => &[],
+            Wants::Closing => self.session.point(),
+        };
+        let event = opening(self.rounds.count, wants, point)?;
         self.record(event.clone())?;
-        self.rounds.happen(&event)
+        self.rounds.happen(&event)?;
+        Ok(true)
     }
 
     /// Everybody has answered the first question: what follows is the session to ask.
