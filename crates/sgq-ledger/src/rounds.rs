@@ -86,9 +86,29 @@ impl Report {
         }
     }
 
-    pub(crate) fn to_words(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+    /// As its event has it: with a hash of its own, so that it can be used whatever else is lost.
+    pub(crate) fn to_words(&self, ticket: u64) -> serde_json::Result<String> {
+        serde_json::to_string(&Kept { report: self, blake3: self.hash(ticket)? })
     }
+
+    /// From the words of its event; none where they are not what was written.
+    pub(crate) fn from_words(ticket: u64, words: &str) -> Option<Self> {
+        let Kept { report, blake3 } = serde_json::from_str::<Kept<Self>>(words).ok()?;
+        (report.hash(ticket).ok()? == blake3).then_some(report)
+    }
+
+    fn hash(&self, ticket: u64) -> serde_json::Result<String> {
+        let text = format!("{ticket} {}", serde_json::to_string(self)?);
+        Ok(blake3::hash(text.as_bytes()).to_hex().to_string())
+    }
+}
+
+/// A report in the words of its event.
+#[derive(Serialize, Deserialize)]
+struct Kept<R> {
+    #[serde(flatten)]
+    report: R,
+    blake3: String,
 }
 
 /// One question to everybody.
@@ -171,25 +191,36 @@ impl Rounds {
         Ok(rounds)
     }
 
+    fn open(&mut self, number: u64, wants: Wants, point: Vec<f64>, at: i64) {
+        let (reports, refusals) = (BTreeMap::new(), BTreeMap::new());
+        self.last = Some(Round { number, wants, point: point.into(), at, reports, refusals });
+        self.count = number.saturating_add(1);
+    }
+
     /// Takes note of an event.
     pub fn happen(&mut self, event: &Event) -> Result<(), LedgerError> {
         let words = event.words.as_deref().unwrap_or_default();
         match (event.kind, &mut self.last, event.user) {
             (Kind::Round, ..) => {
                 let Opened { round: number, wants, point } = serde_json::from_str::<Opened<Vec<f64>>>(words)?;
-                let (reports, refusals, at) = (BTreeMap::new(), BTreeMap::new(), event.at);
-                self.last = Some(Round { number, wants, point: point.into(), at, reports, refusals });
-                self.count = number.saturating_add(1);
+                self.open(number, wants, point, event.at);
             }
-            (Kind::Reported, Some(round), Some(user)) => {
-                let report: Report = serde_json::from_str(words)?;
+            (Kind::Reported, _, Some(user)) => {
+                let ticket = event.ticket.unwrap_or_default();
+                let report = Report::from_words(ticket, words).ok_or_else(|| {
+                    LedgerError::damaged(format!("the answer of event {} is not what was written", event.seq))
+                })?;
                 match report.answers() {
                     Wants::Summary => self.reported.summaries += 1,
                     Wants::Closing => self.reported.closings += 1,
                 }
                 self.reported.cost += event.cost.unwrap_or(0.0);
                 self.reported.numbers += event.numbers.unwrap_or(0);
-                if event.ticket == Some(round.ticket(user)) {
+                // What opened the first round may be lost where a ledger was recovered: all that it says is known.
+                if self.last.is_none() && ticket == self::ticket(0, user) {
+                    self.open(0, Wants::Summary, Vec::new(), event.at);
+                }
+                if let Some(round) = self.last.as_mut().filter(|round| round.ticket(user) == ticket) {
                     round.reports.insert(user, report);
                     round.refusals.remove(&user);
                 }

@@ -170,7 +170,7 @@ impl Ledger {
         }
         let (cost, numbers) = (self.session.meter().cost_of(user), report.numbers());
         let event =
-            Event { cost: Some(cost), numbers: Some(numbers), ..about(Kind::Reported, Some(report.to_words()?)) };
+            Event { cost: Some(cost), numbers: Some(numbers), ..about(Kind::Reported, Some(report.to_words(ticket)?)) };
         self.transaction(|ledger| {
             ledger.write(event.clone(), Details::Nothing)?;
             let flag = odd.clone().map(|why| about(Kind::Flagged, Some(why)));
@@ -255,7 +255,7 @@ impl Ledger {
         let mut query = self.connection.prepare_cached(sql)?;
         let mut rows = query.query([ticket as i64])?;
         let words: Option<String> = rows.next()?.map(|row| row.get(0)).transpose()?;
-        Ok(words.map(|words| serde_json::from_str(&words)).transpose()?)
+        Ok(words.and_then(|words| Report::from_words(ticket, &words)))
     }
 
     /// Says that a question to everybody will not be answered, if the ticket is that of one.

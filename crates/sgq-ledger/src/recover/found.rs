@@ -9,7 +9,7 @@ use super::{
     rows::{Row, Value, rows},
 };
 use crate::{
-    Event, Kind, Privacy, Reply, User,
+    Event, Kind, Privacy, Reply, Report, User,
     event::from_bytes,
     record::{Asked, FACTS, Facts, STUDY, begun_in_copy, detail},
     seal::{Details, Hash, checksum, seal},
@@ -173,7 +173,14 @@ impl Found {
                 Kind::Held | Kind::Answered | Kind::Late => self.answers.get(&event.seq).map(|it| &it.3),
                 _ => None,
             };
-            before(event.seq).into_iter().any(|before| seal(before, event, sum) == event.seal)
+            // A report says by itself that it is what was written.
+            let is_report = || {
+                let ticket = event.ticket.filter(|_| event.kind == Kind::Reported);
+                ticket
+                    .zip(event.words.as_deref())
+                    .is_some_and(|(ticket, words)| Report::from_words(ticket, words).is_some())
+            };
+            before(event.seq).into_iter().any(|before| seal(before, event, sum) == event.seal) || is_report()
         };
         let intact = |(seq, same): (&i64, &Vec<Event>)| same.iter().find(is_intact).map(|event| (*seq, event.clone()));
         self.events.iter().filter_map(intact).collect()

@@ -598,3 +598,25 @@ fn a_first_answer_is_given_anew_by_folder() {
     assert_eq!(exchange.exchange(&mut ledger, &mut ()).unwrap().taken, 1);
     assert!(ledger.round().is_none() && ledger.pending()[0].report.is_none());
 }
+
+/// First answers that are intact are saved, whatever else of the beginning is lost.
+#[test]
+fn reports_are_recovered() {
+    let folder = quick_folder();
+    let (path, saved) = (file(&folder, "study.sgq"), file(&folder, "saved.sgq"));
+    let mut clinics = clinics(&study_plan());
+    let mut ledger = create(&path, Terms::new(study_plan()));
+    (0..9).for_each(|_| assert!(step(&mut ledger, &mut clinics)));
+    ledger.close().unwrap();
+    // The event that opened the round, and one of the answers.
+    let change = "UPDATE events SET words = 'x' WHERE seq IN (1, 5); VACUUM";
+    Connection::open(&path).unwrap().execute_batch(change).unwrap();
+    assert!(Ledger::open(&path).unwrap_err().to_recover().is_some());
+    recover(&path, &saved).unwrap();
+    let mut ledger = Ledger::open(&saved).unwrap();
+    assert_eq!(ledger.reported().summaries, 8);
+    assert_eq!(ledger.ask_many(usize::MAX).unwrap().len() + ledger.pending().len(), 4);
+    run(&mut ledger, &mut clinics);
+    assert!(ledger.results(StdErrors::Model).unwrap().unwrap().is_closed);
+    assert_eq!(ledger.reported().summaries, 12);
+}
