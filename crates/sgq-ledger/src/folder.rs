@@ -221,7 +221,7 @@ impl Folder {
             match (ticket.or(file.ticket), file.ticket) {
                 (None, _) => wrong("neither its name nor its \"ticket\" says which question it answers".to_owned()),
                 (Some(ticket), Some(named)) if ticket != named => {
-                    wrong(format!("its name is that of the question with ticket {named}, and it says {ticket}"))
+                    wrong(format!("its name has the ticket {named}, and it says {ticket}"))
                 }
                 _ if user.as_ref().is_some_and(|user| *user != name) => {
                     wrong(format!("it is in the name of {:?}", user.as_deref().unwrap_or_default()))

@@ -19,7 +19,7 @@ pub(crate) use self::rounds::{add_reported, questions, shared};
 pub use self::{asking::Question, telling::Told};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
-    lock::Lock,
+    lock::{Lock, Mark},
     missing::{Missing, missing},
     read,
     record::{self, Facts, Header},
@@ -89,8 +89,10 @@ impl Ledger {
         let facts = Facts::of(&plan, &settings)?;
         schema::check_new(path)?;
         // There is no ledger yet for errors to speak of.
-        let made = Lock::take(path).and_then(|lock| {
+        let made = Lock::take(path).and_then(|mut lock| {
             schema::create(path, settings.start.len(), |connection| facts.write(connection))?;
+            // One of the same name may have been deleted.
+            lock.set_mark(Mark { ledger: facts.seal.clone(), events: 0 });
             Ok(lock)
         });
         Self::begin(path, made.map_err(|error| error.of_new(path))?).map_err(|error| error.of(path))

@@ -39,7 +39,7 @@ use thiserror::Error;
 
 pub use command::{Command, CommandError};
 
-use crate::{Ledger, LedgerError, Watcher};
+use crate::{Ledger, LedgerError, Missing, Watcher};
 
 /// How to ask users that are processes.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +113,8 @@ pub enum Ended {
     Interrupted,
     /// These users will not answer what everybody is asked, and said why; the next run asks them again.
     Unanswered(Vec<(String, String)>),
+    /// These users' questions fail again and again, in a study by a plan: what others may disclose is not spent meanwhile.
+    Failing(Vec<Missing>),
     /// Only these users have questions, and they are away: their answers can be told by hand, or they come back.
     Waiting(Vec<String>),
 }

@@ -235,7 +235,7 @@ impl Reader {
 
     fn study_status(&self, session: &Session<'static>, before: Spent) -> Result<Option<StudyStatus>, LedgerError> {
         let Some(terms) = &self.header.terms else { return Ok(None) };
-        let sources = self.sources(session, before);
+        let sources = self.sources(session, &[], before);
         let open = sources.open_round();
         let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| self.users()[*user].name.clone()).collect();
         Ok(Some(StudyStatus {
@@ -250,8 +250,9 @@ impl Reader {
         }))
     }
 
-    fn sources<'a>(&'a self, session: &'a Session<'static>, before: Spent) -> Sources<'a> {
-        Sources { connection: &self.connection, header: &self.header, rounds: &self.rounds, session, before }
+    fn sources<'a>(&'a self, session: &'a Session<'static>, accounts: &'a [Account], before: Spent) -> Sources<'a> {
+        let Self { connection, header, rounds, .. } = self;
+        Sources { connection, header, rounds, session, accounts, before }
     }
 
     /// The terms of a study by a plan; none where the ledger is not of one.
@@ -270,7 +271,7 @@ impl Reader {
         let is_spent: Vec<bool> =
             accounts.iter().map(|account| self.protection().is_spent(account).is_some()).collect();
         let stopped = stop_words(&session, before, self.users(), &is_spent);
-        self.sources(&session, before).results(std_errors, stopped)
+        self.sources(&session, &accounts, before).results(std_errors, stopped)
     }
 
     fn user_statuses(&self, session: &Session<'_>, accounts: Vec<Account>) -> Result<Vec<UserStatus>, LedgerError> {
@@ -337,7 +338,7 @@ impl Reader {
         let Restored { session, tickets, before, .. } = self.restored()?;
         let asked_at = self.asked_at()?;
         let shared = shared(&self.header);
-        let open = self.sources(&session, before).open_round();
+        let open = self.sources(&session, &[], before).open_round();
         let mut all = open.map_or_else(Vec::new, |(round, waits)| questions(round, waits, self.users(), &shared));
         let question = |query: Query| {
             let Query { ticket, user, point, wants, why, explored, .. } = query;

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sgq::{Method, Session, StopReason};
 use sgq_data::{
-    Encoding,
+    Encoding, first_few,
     glm::{InferenceError, Influences, Precision, Secants, Statistics, StdErrors, Study, Weigh},
     plan::{Agreed, StudyPlan, Summary, agree},
 };
 
 use crate::{
-    Kind, LedgerError, Protection, Reported, User, Wants,
+    Account, Kind, LedgerError, Protection, Reported, User, Wants,
     record::{self, Body, Header},
     restore::Spent,
     rounds::{Round, Rounds},
@@ -21,6 +21,8 @@ use crate::{
 
 /// A step of so many standard errors is small beside all that is known of a point.
 const LONGEST_STEP: f64 = 0.1;
+/// A last step of more than so many times the precision says that the run was not where it believed to be.
+const STEP_OF_PRECISION: f64 = 3.0;
 
 /// What a study is to be, beside what every ledger is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,13 +166,20 @@ pub struct Results {
     pub is_closed: bool,
     /// Whether coefficients are believed to be as close as they are to be; none where nobody can tell.
     pub converged: Option<bool>,
-    /// By how many standard errors that step moves a coefficient at most. Where that is more than a tenth, what is known of the point
-    /// does not hold there: the step is not taken, and the run has not converged, whatever was believed.
+    /// By how many standard errors that step moves a coefficient at most. Where that is more than three times the precision, the run has not
+    /// converged, whatever was believed; where it is more than a tenth, what is known of the point does not hold there, and the step is
+    /// not taken.
     pub last_step: Option<f64>,
     /// How many standard errors they were believed to be off at most where the run stands, before that step.
     pub believed_off: Option<f64>,
     /// In how many rows of those who are part of it a value of a column is missing.
     pub missing_by_column: Vec<(String, u64)>,
+    /// What may have no finite estimate, in words.
+    pub unbounded: Vec<String>,
+    /// Who adds noise to its answers: what it is worth is not in the standard errors.
+    pub noisy: Vec<String>,
+    /// The method's name.
+    pub method: String,
     /// Why no further question is put, in words.
     pub stopped: Option<String>,
     /// Answers at a point that were paid for.
@@ -190,6 +199,7 @@ pub(crate) struct Sources<'a> {
     pub header: &'a Header,
     pub rounds: &'a Rounds,
     pub session: &'a Session<'static>,
+    pub accounts: &'a [Account],
     /// What was paid before the session was made anew.
     pub before: Spent,
 }
@@ -277,16 +287,13 @@ impl<'a> Sources<'a> {
         (precision.is_reached(self.session) == Some(true)).then(|| remaining.part().max(f64::MIN_POSITIVE))
     }
 
-    /// Whether everybody is to be asked the closing question now: the run is where it was to get.
+    /// Whether everybody is to be asked the closing question now.
     pub fn wants_closing(&self) -> bool {
         let (Some(terms), Some(stop)) = (self.header.terms.as_deref(), self.session.stop_reason()) else {
             return false;
         };
-        let is_there = match stop {
-            StopReason::Diverged { .. } => false,
-            // Without an estimate of what remains, a run ends when its budget does.
-            _ => stop.is_converged() || self.header.method.default_tolerance().is_none(),
-        };
+        // Wherever it has stopped: the answers give a step that may be what was missing.
+        let is_there = !matches!(stop, StopReason::Diverged { .. });
         let closings = self.rounds.count.saturating_sub(1);
         terms.close && is_there && closings < terms.plan.rules.closing && !self.closes_here()
     }
@@ -327,17 +334,15 @@ impl<'a> Sources<'a> {
                 let here = closed(&point);
                 let next = here.inference.as_ref().and_then(|inference| study.last_step(&point, closings, inference));
                 last_step = next.as_ref().map(|(_, moved)| *moved);
+                // What the answers say is exact, and what was believed is not.
+                let errors = terms.precision_of(&self.header.method).unwrap_or(Precision::DEFAULT);
+                converged = Some(last_step.is_some_and(|moved| moved <= STEP_OF_PRECISION * errors));
                 match next {
                     Some((next, moved)) if moved <= LONGEST_STEP => {
                         point = next;
                         closed(&point)
                     }
-                    // What is known here says that it is not the place.
-                    Some(_) => {
-                        converged = Some(false);
-                        here
-                    }
-                    None => here,
+                    _ => here,
                 }
             }
             None => study.learned(self.session, &self.secants(&study)?),
@@ -354,6 +359,9 @@ impl<'a> Sources<'a> {
             converged,
             missing_by_column: missing_by_column.into_iter().map(|(column, rows)| (column.to_owned(), rows)).collect(),
             believed_off: precision.believed(self.session),
+            unbounded: study.unbounded(&statistics),
+            noisy: self.noisy(&present),
+            method: self.session.name().to_owned(),
             stopped,
             queries: self.before.queries + meter.billed(),
             reported: self.rounds.reported,
@@ -366,6 +374,12 @@ impl<'a> Sources<'a> {
             statistics,
             std_errors,
         }))
+    }
+
+    /// The names of those who have stated noise.
+    fn noisy(&self, present: &[usize]) -> Vec<String> {
+        let is_noisy = |user: &&usize| self.accounts.get(**user).is_some_and(|account| account.rho > 0.0);
+        present.iter().filter(is_noisy).map(|user| self.header.users[*user].name.clone()).collect()
     }
 
     /// What all answers say of curvature.
@@ -393,6 +407,15 @@ impl<'a> Sources<'a> {
 }
 
 impl Results {
+    /// What the reader should not miss, in words.
+    pub fn warnings(&self) -> Vec<String> {
+        let noisy = (!self.noisy.is_empty()).then(|| {
+            let names = first_few(&self.noisy);
+            format!("{names}: clipped rows and added noise, of which standard errors know nothing")
+        });
+        self.unbounded.iter().cloned().chain(noisy).chain(self.agreed.notes.iter().cloned()).collect()
+    }
+
     /// What was minimised.
     pub fn study(&self) -> Study<'_> {
         let StudyPlan { family, weigh, l2, .. } = &self.terms.plan;
@@ -423,7 +446,9 @@ impl Results {
             ("weigh", json!(weigh)),
             ("l2", json!(l2)),
             ("converged", json!(self.converged)),
-            ("believed_off", json!(self.believed_off)),
+            ("method", json!(self.method)),
+            // Before the last step; after it, nobody has looked.
+            ("believed_off", json!(self.believed_off.filter(|_| self.last_step.is_none()))),
             ("last_step", json!(self.last_step)),
             ("stop", json!(self.stopped)),
             ("closed", json!(self.is_closed)),
@@ -435,7 +460,8 @@ impl Results {
             ("influence", json!(Influences::of(&self.statistics, &self.users))),
             ("missing_by_column", missing.into()),
             ("reference_levels", references.into()),
-            ("warnings", json!(self.agreed.notes)),
+            ("warnings", json!(self.warnings())),
+            ("diverged", json!(false)),
         ] {
             fields.insert(name.to_owned(), value);
         }

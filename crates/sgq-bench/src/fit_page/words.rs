@@ -176,7 +176,11 @@ fn errors(told: &Told<'_>) -> Vec<(&'static str, String)> {
                 "a sandwich: rows of one user may depend on each other in any way, users are independent; with the correction \
                  G/(G−1) · (N−1)/(N−K) for G users, N rows and K coefficients"
             }
-            (false, _) => {
+            (false, true) => {
+                "from the curvature that was learned from users' answers, and not from their closings: right where that is, the family is \
+                 the truth and rows are independent"
+            }
+            (false, false) => {
                 "from the information of all users: right where the family is the truth and rows are independent"
             }
         };

@@ -92,8 +92,17 @@ pub fn model_in(path: &Path) -> Option<PathBuf> {
 
 pub fn run(path: &Path, json: bool, quiet: bool) -> Result<Outcome, Box<dyn Error>> {
     let model = Model::read(path)?;
+    let text = fs::read(path)?;
+    if serde_json::from_slice::<serde_json::Value>(&text)?.get("plan").is_some_and(|plan| !plan.is_null()) {
+        return Err(format!(
+            "{} is the result of a study by a plan, of which nothing is proven: nobody knows the constants of all rows; sgq session result \
+             says what is believed",
+            path.display()
+        )
+        .into());
+    }
     let damaged = |cause: serde_json::Error| ModelError::Damaged { path: path.to_owned(), what: cause.to_string() };
-    let finished: Finished = serde_json::from_slice(&fs::read(path)?).map_err(damaged)?;
+    let finished: Finished = serde_json::from_slice(&text).map_err(damaged)?;
     let certificate = finished.certificate(&model);
     if json {
         terminal::say(&serde_json::to_string_pretty(&certificate)?)?;

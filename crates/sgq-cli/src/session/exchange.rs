@@ -125,7 +125,8 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupts: &Interrupts) 
             |out: usize| format!("{} {}", counted(out as u64, "question"), if out == 1 { "is" } else { "are" });
         words += &match (&status.stopped, out) {
             (Some(why), 0) => {
-                format!("\n  {why}; sgq session point {}", terminal::one_line(&args.file.display().to_string()))
+                let look = if status.study.is_some() { "result" } else { "point" };
+                format!("\n  {why}; sgq session {look} {}", terminal::one_line(&args.file.display().to_string()))
             }
             (Some(why), out) => format!("\n  {why}; {} still out in {folder}/to", is_out(out)),
             (None, out) => format!("\n  {} out in {folder}/to", is_out(out)),

@@ -121,7 +121,10 @@ fn as_csv(reader: &Reader, event: &Event) -> String {
 fn as_text(reader: &Reader, event: &Event) -> String {
     let ticket = event.ticket.map(|it| it.to_string()).unwrap_or_default();
     let cost = event.cost.map(|cost| format!("  cost {}", money(cost))).unwrap_or_default();
-    let words = event.words.as_deref().map(|words| format!("  {}", terminal::one_line(words))).unwrap_or_default();
+    // Whole answers are in --json.
+    let is_long = matches!(event.kind, Kind::Round | Kind::Reported | Kind::Begun);
+    let words = event.words.as_deref().filter(|_| !is_long);
+    let words = words.map(|words| format!("  {}", terminal::one_line(words))).unwrap_or_default();
     let line = format!(
         "{:>6}  {}  {:<9} {ticket:>6}  {:<16}{cost}{words}",
         event.seq,

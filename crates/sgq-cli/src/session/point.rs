@@ -3,6 +3,7 @@
 use std::{error::Error, path::PathBuf};
 
 use sgq_bench::readable::short;
+use sgq_data::glm::StdErrors;
 
 use super::open;
 use crate::{Outcome, terminal};
@@ -25,7 +26,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let session = open::to_look(&args.file)?.session()?;
+    let reader = open::to_look(&args.file)?;
+    if reader.terms().is_some() && reader.results(StdErrors::default())?.is_none() {
+        let file = terminal::one_line(&args.file.display().to_string());
+        return Err(format!("{file} has no point yet: not everybody has answered the first question").into());
+    }
+    let session = reader.session()?;
     let point = session.point();
     let text = if args.json {
         serde_json::to_string(point)?

@@ -84,8 +84,9 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if args.json {
         status::print_json(&args.file)?;
     } else if !args.quiet {
-        result::print(&args.file)?;
         status::print(&args.file)?;
+        // What is printed last is seen first.
+        result::print(&args.file)?;
     }
     let status = open::to_read(&args.file)?.status()?;
     if args.quiet {
@@ -102,6 +103,10 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
             study::complain_of_refusals(&args.file, begun, &refusals);
             // Coefficients are there; without a first answer there are none.
             Ok(if begun { Outcome::Done } else { Outcome::Failed })
+        }
+        Ended::Failing(failing) => {
+            study::complain_of_failing(&args.file, &failing);
+            Ok(Outcome::Failed)
         }
         Ended::Waiting(names) => {
             let file = args.file.display();

@@ -24,7 +24,7 @@ use super::open;
 use crate::{
     Outcome,
     fit::{Errors, reference_words},
-    terminal::{self, one_line},
+    terminal::{self, counted, one_line},
 };
 
 /// How many of those who matter too much are named.
@@ -162,12 +162,13 @@ fn text(results: &Results) -> String {
         l2 => format!("penalty λ = {l2} on standardised coefficients{intercept}"),
     };
     let state = match (results.converged, &results.stopped) {
+        (Some(true), _) if !results.unbounded.is_empty() => "converged, but for what may have no finite estimate,",
         (Some(true), _) => "converged",
         (Some(false), _) => "NOT CONVERGED",
         (None, _) => "stopped",
     };
-    let (answers, users) = (results.queries, results.users.len());
-    let _ = writeln!(text, "  {weigh}, {penalty}; {state} after {answers} answers of {users} users\n");
+    let (answers, users) = (results.queries, counted(results.users.len() as u64, "user"));
+    let _ = writeln!(text, "  {weigh}, {penalty}; {state} after {}; {users}\n", counted(answers, "answer"));
     match &results.statistics.inference {
         Some(inference) => {
             let mut inference = inference.clone();
@@ -262,8 +263,8 @@ fn text(results: &Results) -> String {
     if results.terms.plan.weigh == Weigh::Users {
         line("note", "users count alike, however many rows each has: this is not a glm of all rows");
     }
-    for note in &results.agreed.notes {
-        line("note", &one_line(note));
+    for warning in results.warnings() {
+        line("note", &one_line(&warning));
     }
     line("stopped", results.stopped.as_deref().unwrap_or("it goes on"));
     text.trim_end().to_owned()

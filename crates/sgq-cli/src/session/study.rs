@@ -7,7 +7,7 @@ use std::{
 
 use sgq::Settings;
 use sgq_data::plan::StudyPlan;
-use sgq_ledger::{Ledger, Plan, Terms};
+use sgq_ledger::{Ledger, Missing, Plan, Terms};
 use thiserror::Error;
 
 use super::{clinics, new::default_budget, open};
@@ -46,6 +46,12 @@ enum StudyError {
 impl Options {
     /// Opens a ledger to write to it; one that is not there is made, where all that it takes is given.
     pub fn open(&self, file: &Path) -> Result<Ledger, Box<dyn Error>> {
+        let mut ledger = self.open_or_make(file)?;
+        ask_failing_again(&mut ledger)?;
+        Ok(ledger)
+    }
+
+    fn open_or_make(&self, file: &Path) -> Result<Ledger, Box<dyn Error>> {
         let Some(path) = &self.plan else { return open::to_write(file) };
         let plan = StudyPlan::read(path)?;
         let shown = || file.display().to_string();
@@ -71,6 +77,15 @@ impl Options {
     }
 }
 
+/// Whoever has failed again and again is asked again: somebody has started the study once more.
+fn ask_failing_again(ledger: &mut Ledger) -> Result<(), Box<dyn Error>> {
+    for missing in ledger.failing()? {
+        let user = ledger.user(&missing.name)?;
+        ledger.back(user, Some("it is asked again"))?;
+    }
+    Ok(())
+}
+
 /// What is said of a study that was made, and what to do next.
 pub fn beginning(file: &str, terms: &Terms, users: usize, plan: Option<&Path>) -> String {
     let StudyPlan { formula, family, .. } = &terms.plan;
@@ -82,6 +97,18 @@ pub fn beginning(file: &str, terms: &Terms, users: usize, plan: Option<&Path>) -
         terminal::one_line(&formula.to_string()),
         counted(users as u64, "user"),
     )
+}
+
+/// Whose questions fail again and again, why, and what to do.
+pub fn complain_of_failing(file: &Path, failing: &[Missing]) {
+    let file = file.display();
+    for Missing { name, words, .. } in failing {
+        terminal::complain(&format!("{} does not answer: {}", terminal::one_line(name), terminal::one_line(words)));
+    }
+    terminal::complain(&format!(
+        "nobody else is asked meanwhile, since the plan limits what each may be asked: put right what keeps them from it and run again, or go \
+         on without them: sgq session leave {file} NAME; sgq session status {file} has the reasons"
+    ));
 }
 
 /// Who will not answer what everybody is asked, why, and what to do: before there is a model, or at the end.

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use sgq::{Detail, Session, belief::Model};
 
 use super::{
-    Closing, Family, Fit, Inference, InferenceError, Influence, Learned, Penalty, Secants, StdErrors, influence,
-    influence_approximate,
+    Closing, Coefficient, Family, Fit, Inference, InferenceError, Influence, Learned, Penalty, Secants, StdErrors,
+    influence, influence_approximate,
 };
-use crate::Encoding;
+use crate::{Column, Encoding};
 
 /// What counts the same in the objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,16 +114,16 @@ impl Study<'_> {
     pub fn learned(&self, session: &Session<'_>, secants: &Secants) -> Statistics {
         let none = |why: &str| Statistics { why_none: Some(why.to_owned()), ..Statistics::default() };
         if session.belief::<Model>().is_none() {
-            return none("the method learns no curvature; a closing question (--close) asks every user for it");
+            return none("the method learns no curvature; a closing question (sgq fit --close) asks every user for it");
         }
         if !self.is_model_known() && self.users().count() == 1 {
             return none(
-                "one user alone tells no spread between users; a closing question (--close) asks for that between rows",
+                "one user alone tells no spread between users; a closing question (sgq fit --close) asks for that between rows",
             );
         }
         let Some((curvature, gradients)) = self.believed(session) else {
             return none(
-                "not everybody was asked; give a larger --budget, or ask everybody a closing question (--close)",
+                "not everybody was asked; a larger budget, or a closing question to everybody (sgq fit --close), tells",
             );
         };
         let hessian = match session.answers() {
@@ -173,6 +173,36 @@ impl Study<'_> {
     /// Who is part of it. Closings and influences are of these, in order.
     pub fn users(&self) -> impl Iterator<Item = usize> {
         self.totals.iter().enumerate().filter(|(_, total)| **total > 0.0).map(|(user, _)| user)
+    }
+
+    /// Coefficients of counts and odds that may have no finite estimate, in words: where all rows of a level have the same target they grow
+    /// without bound, and where a run stops says nothing. Users' sums cannot prove it, and rows in one place can
+    /// ([`separation`](super::separation)).
+    pub fn unbounded(&self, statistics: &Statistics) -> Vec<String> {
+        /// On the scale of the link, of a level or of a standard deviation: odds, or rates, of 1 to 3000.
+        const FAR: f64 = 8.0;
+        /// The same with a standard error that is as large.
+        const UNSURE: f64 = 4.0;
+        let grows = matches!(self.family, Family::Binomial | Family::Poisson | Family::NegativeBinomial { .. });
+        let Some(inference) = statistics.inference.as_ref().filter(|_| grows && self.l2 == 0.0) else {
+            return Vec::new();
+        };
+        let skipped = usize::from(self.encoding.has_intercept());
+        let lines = inference.coefficients.iter().skip(skipped).zip(self.encoding.columns());
+        let is_far = |(line, column): &(&Coefficient, &Column)| {
+            let is_level = column.parts.iter().all(|part| part.level.is_some());
+            let unit = if is_level { 1.0 } else { column.scaling.scale };
+            let (size, error) = ((line.estimate * unit).abs(), line.std_error * unit);
+            size > FAR || size > UNSURE && error > UNSURE
+        };
+        let words = |(line, _): (&Coefficient, _)| {
+            format!(
+                "{} may have no finite estimate (separation: all rows of a level, or beyond a value, have the same target): leave it out, \
+                 put levels together, or agree on a penalty (--l2)",
+                line.name
+            )
+        };
+        lines.filter(is_far).map(words).collect()
     }
 
     /// What all rows count together, `W`.

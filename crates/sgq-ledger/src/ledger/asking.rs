@@ -57,7 +57,7 @@ impl Ledger {
         if self.rounds_are_open() {
             return Ok(self.round_questions().into_iter().next());
         }
-        if self.session.must_wait() || self.asked_in_vain {
+        if self.session.must_wait() || self.asked_in_vain || !self.failing()?.is_empty() {
             return Ok(None);
         }
         let next = self.session.next_ticket();

@@ -10,7 +10,7 @@ use sgq_data::{
 
 use super::{Ledger, Question, Told, telling::CAME_AGAIN};
 use crate::{
-    Event, Extension, Kind, LedgerError, Rejected, Report, Reported, Results, Wants,
+    Absence, Event, Extension, Kind, LedgerError, Missing, Rejected, Report, Reported, Results, Wants,
     account::Account,
     record::{Header, copy_begun},
     reply::LARGEST,
@@ -64,9 +64,18 @@ impl Ledger {
         refused.collect()
     }
 
+    /// In a study by a plan, those whose questions fail again and again: what others may still disclose is not spent meanwhile, and nobody is
+    /// asked before they are [back](Self::back) or have left.
+    pub fn failing(&self) -> Result<Vec<Missing>, LedgerError> {
+        if self.header.terms.is_none() || self.session.failures().next().is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(self.missing()?.into_iter().filter(|it| it.absence == Absence::Failing).collect())
+    }
+
     fn sources(&self) -> Sources<'_> {
-        let Self { connection, header, rounds, session, before, .. } = self;
-        Sources { connection, header, rounds, session, before: *before }
+        let Self { connection, header, rounds, session, accounts, before, .. } = self;
+        Sources { connection, header, rounds, session, accounts, before: *before }
     }
 
     fn open_round(&self) -> Option<(&Round, Vec<usize>)> {

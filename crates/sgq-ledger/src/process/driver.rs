@@ -137,7 +137,7 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            if let Some(ended) = self.is_over() {
+            if let Some(ended) = self.is_over()? {
                 return Ok(ended);
             }
             let wait = self.until_next().min(LOOK);
@@ -177,19 +177,23 @@ impl<'a> Driver<'a> {
     }
 
     /// Whether there is nothing to wait for.
-    fn is_over(&self) -> Option<Ended> {
+    fn is_over(&self) -> Result<Option<Ended>, LedgerError> {
         if self.out.values().any(|out| !self.is_away(&out.question) || matches!(out.stage, Stage::Sent { .. })) {
-            return None;
+            return Ok(None);
         }
         let refusals = self.ledger.refusals();
         if !refusals.is_empty() {
-            return Some(Ended::Unanswered(refusals));
+            return Ok(Some(Ended::Unanswered(refusals)));
         }
         if let Some(reason) = self.ledger.stop_reason() {
-            return Some(Ended::Stopped(reason));
+            return Ok(Some(Ended::Stopped(reason)));
+        }
+        let failing = self.ledger.failing()?;
+        if !failing.is_empty() {
+            return Ok(Some(Ended::Failing(failing)));
         }
         let names = self.out.values().map(|out| out.question.name.clone());
-        Some(Ended::Waiting(names.collect()))
+        Ok(Some(Ended::Waiting(names.collect())))
     }
 
     /// The time until something is due.

@@ -363,3 +363,45 @@ fn who_has_spent_its_answers_is_closed() {
     assert!(status.contains("limit spent"), "{status}");
     assert_eq!(json(second.path(), &["session", "result", "study.sgq", "--json"])["closed"], true);
 }
+
+/// A clinic that is not there does not spend what the others may be asked.
+#[test]
+fn one_that_fails_does_not_spend_the_others() {
+    let place = place(&[]);
+    let place = place.path();
+    new(place, &["--precision", "1e-4", "--budget", "8"]);
+    let answer = format!("{} answer --plan model.plan --data data/$1.csv --as $1 --quiet", env!("CARGO_BIN_EXE_sgq"));
+    fs::write(place.join("clinic.sh"), format!("[ $1 = clinic-2 ] && [ -e gone ] && exit 1\nexec {answer}\n")).unwrap();
+    let clinic = ["--command", "sh clinic.sh {user}", "--wait", "5ms", "--retries", "0", "--quiet"];
+    let arguments = [&["session", "run", "study.sgq"], &clinic[..]].concat();
+    succeeds(place, &arguments);
+    fs::write(place.join("gone"), "").unwrap();
+    succeeds(place, &["session", "extend", "study.sgq", "--budget", "400", "--quiet"]);
+    let output = sgq(place, &arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("clinic-2 does not answer") && said.contains("nobody else is asked meanwhile"), "{said}");
+    let queries = || json(place, &["session", "status", "study.sgq", "--json"])["queries"].as_u64().unwrap();
+    assert!(queries() < 40, "{}", queries());
+    fs::remove_file(place.join("gone")).unwrap();
+    succeeds(place, &arguments);
+    let result = json(place, &["session", "result", "study.sgq", "--json"]);
+    assert_eq!((&result["closed"], &result["converged"]), (&true.into(), &true.into()));
+}
+
+/// A level whose rows all have the same target has no finite estimate: the table says so.
+#[test]
+fn separation_is_suspected() {
+    for answers in ["gradient", "hessian"] {
+        let place = place(&["--answers", answers]);
+        let place = place.path();
+        for clinic in 0..CLINICS {
+            change(place, clinic, |text| text.replace(",b,yes", ",b,no"));
+        }
+        new(place, &[]);
+        let printed = run(place, &[]);
+        assert!(printed.contains("ward=b may have no finite estimate (separation"), "{printed}");
+        let result = json(place, &["session", "result", "study.sgq", "--json"]);
+        assert!(result["warnings"][0].as_str().unwrap().contains("ward=b"), "{result}");
+    }
+}
