@@ -395,3 +395,17 @@ print(sgq.glm("y ~ x", data, user="u").summary())
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_result_of_a_study_is_read(tmp_path):
+    """What `sgq session result --out` writes, of the twelve hospitals of docs/taking-part.md."""
+    result = sgq.GlmResult.from_json(Path(__file__).parent / "fixtures" / "study")
+    text = result.summary()
+    assert "frugal" in text and "Probability of died = 1." in text
+    assert result.converged and result.users == 12 and result.std_error_kind == "model"
+    assert float(result.params["age80"]) == pytest.approx(0.5804039, rel=1e-6)
+    assert float(result.bse["age80"]) == pytest.approx(0.1827519, rel=1e-6)
+    assert len(result.influence) == 12
+    assert "hospital-30006" in result.to_html()
+    with pytest.raises(ValueError, match="covariance"):
+        result.cov_params()

@@ -174,7 +174,7 @@ pub struct Results {
     pub believed_off: Option<f64>,
     /// In how many rows of those who are part of it a value of a column is missing.
     pub missing_by_column: Vec<(String, u64)>,
-    /// What may have no finite estimate, in words.
+    /// Coefficients that may have no finite estimate.
     pub unbounded: Vec<String>,
     /// Who adds noise to its answers: what it is worth is not in the standard errors.
     pub noisy: Vec<String>,
@@ -326,7 +326,7 @@ impl<'a> Sources<'a> {
         };
         let mut last_step = None;
         let closings = self.rounds.last.as_ref().filter(|_| self.closes_here()).and_then(|it| it.closings(&present));
-        let statistics = match &closings {
+        let mut statistics = match &closings {
             Some(closings) => {
                 let why_none =
                     |error: InferenceError| Statistics { why_none: Some(error.to_string()), ..Statistics::default() };
@@ -347,6 +347,11 @@ impl<'a> Sources<'a> {
             }
             None => study.learned(self.session, &self.secants(&study)?),
         };
+        let unbounded = study.unbounded(&point, statistics.inference.as_ref());
+        if statistics.why_none.is_some() && !unbounded.is_empty() {
+            statistics.why_none =
+                Some(format!("the rows say nothing of {} any more where the run stands", first_few(&unbounded)));
+        }
         let mut missing_by_column: BTreeMap<&str, u64> = BTreeMap::new();
         for (column, rows) in self.present().flat_map(|(member, _)| &member.missing_by_column) {
             *missing_by_column.entry(column).or_default() += rows;
@@ -359,7 +364,7 @@ impl<'a> Sources<'a> {
             converged,
             missing_by_column: missing_by_column.into_iter().map(|(column, rows)| (column.to_owned(), rows)).collect(),
             believed_off: precision.believed(self.session),
-            unbounded: study.unbounded(&statistics),
+            unbounded,
             noisy: self.noisy(&present),
             method: self.session.name().to_owned(),
             stopped,
@@ -413,7 +418,14 @@ impl Results {
             let names = first_few(&self.noisy);
             format!("{names}: clipped rows and added noise, of which standard errors know nothing")
         });
-        self.unbounded.iter().cloned().chain(noisy).chain(self.agreed.notes.iter().cloned()).collect()
+        let unbounded = (!self.unbounded.is_empty()).then(|| {
+            format!(
+                "{} may have no finite estimate (separation: all rows of a level, or beyond a value, have the same target): leave it \
+                 out, put levels together, or agree on a penalty (--l2)",
+                first_few(&self.unbounded)
+            )
+        });
+        unbounded.into_iter().chain(noisy).chain(self.agreed.notes.iter().cloned()).collect()
     }
 
     /// What was minimised.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use sgq::{Detail, Session, belief::Model};
 
 use super::{
-    Closing, Coefficient, Family, Fit, Inference, InferenceError, Influence, Learned, Penalty, Secants, StdErrors,
-    influence, influence_approximate,
+    Closing, Family, Fit, Inference, InferenceError, Influence, Learned, Penalty, Secants, StdErrors, influence,
+    influence_approximate,
 };
 use crate::{Column, Encoding};
 
@@ -175,34 +175,29 @@ impl Study<'_> {
         self.totals.iter().enumerate().filter(|(_, total)| **total > 0.0).map(|(user, _)| user)
     }
 
-    /// Coefficients of counts and odds that may have no finite estimate, in words: where all rows of a level have the same target they grow
+    /// Coefficients of counts and odds that may have no finite estimate, by name: where all rows of a level have the same target they grow
     /// without bound, and where a run stops says nothing. Users' sums cannot prove it, and rows in one place can
     /// ([`separation`](super::separation)).
-    pub fn unbounded(&self, statistics: &Statistics) -> Vec<String> {
+    pub fn unbounded(&self, point: &[f64], inference: Option<&Inference>) -> Vec<String> {
         /// On the scale of the link, of a level or of a standard deviation: odds, or rates, of 1 to 3000.
         const FAR: f64 = 8.0;
         /// The same with a standard error that is as large.
         const UNSURE: f64 = 4.0;
         let grows = matches!(self.family, Family::Binomial | Family::Poisson | Family::NegativeBinomial { .. });
-        let Some(inference) = statistics.inference.as_ref().filter(|_| grows && self.l2 == 0.0) else {
+        if !grows || self.l2 > 0.0 {
             return Vec::new();
-        };
+        }
+        let (names, estimates) = (self.encoding.column_names(), self.encoding.original_scale().coefficients(point));
         let skipped = usize::from(self.encoding.has_intercept());
-        let lines = inference.coefficients.iter().skip(skipped).zip(self.encoding.columns());
-        let is_far = |(line, column): &(&Coefficient, &Column)| {
+        let is_far = |(place, column): (usize, &Column)| {
+            let place = place + skipped;
             let is_level = column.parts.iter().all(|part| part.level.is_some());
             let unit = if is_level { 1.0 } else { column.scaling.scale };
-            let (size, error) = ((line.estimate * unit).abs(), line.std_error * unit);
-            size > FAR || size > UNSURE && error > UNSURE
+            let size = (estimates[place] * unit).abs();
+            let error = inference.map_or(0.0, |inference| inference.coefficients[place].std_error * unit);
+            (size > FAR || size > UNSURE && error > UNSURE).then(|| names[place].clone())
         };
-        let words = |(line, _): (&Coefficient, _)| {
-            format!(
-                "{} may have no finite estimate (separation: all rows of a level, or beyond a value, have the same target): leave it out, \
-                 put levels together, or agree on a penalty (--l2)",
-                line.name
-            )
-        };
-        lines.filter(is_far).map(words).collect()
+        self.encoding.columns().iter().enumerate().filter_map(is_far).collect()
     }
 
     /// What all rows count together, `W`.
