@@ -32,6 +32,15 @@ pub fn read(path: &Path) -> Result<Vec<User>, ClinicsError> {
 fn parse(file: &str, bytes: &[u8]) -> Result<Vec<User>, ClinicsError> {
     let at = |line: u64, what: String| ClinicsError::Line { file: file.to_owned(), line, what };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // With two characters at the end of a line, the reader is a line behind.
+    let ends = |pair: &[u8]| pair == b"\r\n";
+    let bytes: Vec<u8> = bytes
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !bytes.get(*at..at + 2).is_some_and(ends))
+        .map(|(_, byte)| *byte)
+        .collect();
+    let bytes = &bytes[..];
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let count = |delimiter: &&u8| first.iter().filter(|byte| byte == delimiter).count();
     // Of those that are equally often in the header the first one.
@@ -141,6 +150,7 @@ mod tests {
             ("user,cost\na,1\nb,1e200\n", "line 3: the cost is 1e200: it must lie between 1e-150 and 1e150"),
             ("user,smoothness\na,1e-200\n", "line 2: the smoothness is 1e-200: it must lie between"),
             ("user,cost\na,1\n\"b\nc\",1\n", "line 3: the user is called \"b\\nc\": a name has no line breaks"),
+            ("user\r\na\r\na\r\n", "line 3: the user \"a\" is on line 2 already"),
             ("user,cost\na,1,2\n", "line 2: it has 3 values, and the header 2"),
             ("user,cost\n,1\n", "line 2: the user has no name"),
             ("user,weight\na,1\nb,\n", "line 3: the user \"b\" has no weight, and others have"),

@@ -60,7 +60,7 @@ pub enum PlanError {
     #[error("this is not a plan of sgq: take the file that sgq plan new wrote")]
     NoPlan,
     #[error(
-        "the plan is damaged ({what}): take a whole copy; it is changed by sgq plan new, and everybody needs the same"
+        "the plan is damaged ({what}): take a whole copy; who wants another plan makes it anew with sgq plan new, for everybody"
     )]
     Damaged { what: String },
     #[error("the plan has format {format}, and this is sgq {}, which reads format {FORMAT}: take a newer sgq", env!("CARGO_PKG_VERSION"))]
@@ -86,6 +86,9 @@ impl StudyPlan {
     /// Reads a plan, and looks whether its parts go together.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if !text.trim_start().starts_with('{') {
+            return Err(PlanError::NoPlan);
+        }
         let damaged = |error: serde_json::Error| PlanError::Damaged { what: error.to_string() };
         let value: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
         let format = value.get("format").and_then(serde_json::Value::as_u64).ok_or(PlanError::NoPlan)?;
