@@ -75,6 +75,8 @@ pub struct Reply {
     pub line: String,
     /// What it discloses, for the clinic's owner.
     pub words: String,
+    /// The same without what is for the owner alone: who gets the answer may read it.
+    pub public_words: String,
     /// Whether it is an answer.
     pub outcome: Outcome,
 }
@@ -209,12 +211,16 @@ impl Clinic {
             serde_json::to_string(&given).map(|line| (line, outcome, words)).map_err(|error| error.to_string().into())
         });
         match made {
-            Ok((line, outcome, words)) => Reply { line, words: format!("{about}: {words}"), outcome },
+            Ok((line, outcome, words)) => {
+                let words = format!("{about}: {words}");
+                Reply { line, public_words: words.clone(), words, outcome }
+            }
             Err(Refusal { why, to_owner }) => {
                 let more = to_owner.map(|more| format!(" (not sent: {more})")).unwrap_or_default();
                 let refused = Refused { ticket, user: ticket.map(|_| &*self.name), error: &why };
                 let line = serde_json::to_string(&refused).unwrap_or_default();
-                Reply { line, words: format!("{about} refused: {why}{more}"), outcome: Outcome::Refused }
+                let public_words = format!("{about} refused: {why}");
+                Reply { line, words: format!("{public_words}{more}"), public_words, outcome: Outcome::Refused }
             }
         }
     }
