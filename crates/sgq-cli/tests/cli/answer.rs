@@ -304,9 +304,14 @@ fn a_file_that_does_not_fit_is_the_owners_to_mend() {
 /// The coordinator reads the standard error of the programs that it starts: no cell of a file, and no line, is in it.
 #[test]
 fn what_is_for_the_owner_does_not_go_through_a_pipe() {
-    let (place, plan) = place();
+    let place = folder_with("mine.csv", &mine());
+    let new = ["plan", "new", "model.plan", "--formula", "died ~ age * sex", "--family", "binomial", "--quiet"];
+    succeeds(place.path(), &new);
+    let plan = StudyPlan::read(place.path().join("model.plan")).unwrap();
     let mut question = at(&plan, 1, &["gradient"]);
-    question["model"]["columns"][0]["scaling"]["scale"] = json!(1e-308);
+    question["point"] = json!([0, 0, 0, 0, 0, 0]);
+    // The first answer does not tell of products.
+    question["model"]["columns"][3]["scaling"]["scale"] = json!(1e-308);
     for more in [&[][..], &["--quiet"]] {
         let output = piped(place.path(), more, &format!("{question}\n"));
         let (answers, said) = (text(&output.stdout), text(&output.stderr));
@@ -314,7 +319,9 @@ fn what_is_for_the_owner_does_not_go_through_a_pipe() {
         assert!(!format!("{answers}{said}").contains("not sent"), "{answers}{said}");
         assert!(!format!("{answers}{said}").contains("line "), "{answers}{said}");
     }
-    assert_eq!(notes(place.path()).matches(" (not sent: ").count(), 2, "{}", notes(place.path()));
+    let found = notes(place.path());
+    assert!(found.contains(" (not sent: line 2: age:sex=m is "), "{found}");
+    assert_eq!(found.matches(" (not sent: ").count(), 2, "{found}");
     fs::remove_file(place.path().join("mine.csv.clinic-7.answers.log")).unwrap();
     // At the start, too: the line and the cell are in the notes.
     fs::write(place.path().join("mine.csv"), mine().replacen("\n20,", "\n2O,", 1)).unwrap();
