@@ -1,6 +1,7 @@
 //! `sgq answer`: a clinic answers by the plan and its file.
 
 mod folder;
+mod owner;
 mod pipe;
 mod single;
 
@@ -10,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-use sgq_data::plan::{Clinic, Options, Reply, StudyPlan};
+use sgq_data::plan::{Clinic, Options, StudyPlan};
 use sgq_ledger::{User, folder::folder_name};
 
-use crate::{Outcome, fit::parse, session::duration, terminal};
+use crate::{Outcome, fit::parse, session::duration};
 
 /// Answer a study's questions from a CSV file, by the plan that everybody has agreed to: no code is needed.
 ///
@@ -27,7 +28,8 @@ use crate::{Outcome, fit::parse, session::duration, terminal};
                   sgq answer --plan model.plan --data mine.csv --as clinic-7 < questions.jsonl > answers.jsonl\n\n\
                   With a folder, questions are read from DIR/to/clinic-7 and answers written to DIR/from/clinic-7, as sgq session exchange \
                   wants them. With neither a file nor a folder, questions come from the standard input and answers go to the standard output, \
-                  a line of JSON each, for sgq session run; what they disclose is said on the standard error.\n\n\
+                  a line of JSON each, for sgq session run. Whoever starts it may read its standard error: unless that is a terminal, what is \
+                  for the clinic's owner goes to a file beside the log, MINE.csv.NAME.answers.notes.\n\n\
                   Noise: each row's gradient is clipped to --clip, and normal noise with the standard deviation --noise is added to each \
                   number. The answer says so, and the coordinator counts the privacy that is spent. docs/taking-part.md has all of it."
 )]
@@ -71,14 +73,22 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
-    let plan = StudyPlan::read(&args.plan)?;
-    let log = args.log.clone().unwrap_or_else(|| beside(&args.data, &args.name));
-    let options = Options { clip: args.clip, noise: args.noise, log: Some(log) };
-    let mut clinic = Clinic::open(plan, &args.data, &args.name, &options)?;
     match (&args.folder, &args.question) {
-        (Some(folder), _) => folder::run(args, folder, &mut clinic),
-        (None, Some(question)) => single::run(args, question, &mut clinic),
-        (None, None) => pipe::run(args, &mut clinic),
+        (Some(folder), _) => folder::run(args, folder, &mut args.open()?),
+        (None, Some(question)) => single::run(args, question, &mut args.open()?),
+        (None, None) => pipe::run(args),
+    }
+}
+
+impl Args {
+    fn open(&self) -> Result<Clinic, Box<dyn Error>> {
+        let plan = StudyPlan::read(&self.plan)?;
+        let options = Options { clip: self.clip, noise: self.noise, log: Some(self.log()) };
+        Ok(Clinic::open(plan, &self.data, &self.name, &options)?)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.log.clone().unwrap_or_else(|| beside(&self.data, &self.name))
     }
 }
 
@@ -87,13 +97,6 @@ fn beside(data: &Path, name: &str) -> PathBuf {
     let mut path = data.as_os_str().to_owned();
     path.push(format!(".{}.answers.log", folder_name(name)));
     path.into()
-}
-
-/// Says on the standard error what a reply discloses, where it is to be said.
-fn say_on_stderr(reply: &Reply, quiet: bool) {
-    if !quiet || reply.outcome == sgq_data::plan::Outcome::Refused {
-        terminal::complain_in_lines(&reply.words);
-    }
 }
 
 fn parse_name(text: &str) -> Result<String, String> {

@@ -24,6 +24,7 @@ mod log;
 mod model;
 mod noise;
 mod notes;
+mod own_scale;
 mod pooled;
 mod question;
 mod rules;

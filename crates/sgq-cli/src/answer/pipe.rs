@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-use sgq_data::plan::Clinic;
-
-use super::{Args, say_on_stderr};
+use super::{Args, owner::Owner};
 use crate::{Outcome, session::interrupts::Interrupts, terminal};
 
 /// How often to look whether somebody has interrupted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-pub fn run(args: &Args, clinic: &mut Clinic) -> Result<Outcome, Box<dyn Error>> {
+pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
+    let owner = Owner::beside(&args.log(), args.quiet);
+    let mut clinic = args.open().map_err(|error| owner.keeps(error))?;
     let interrupts = Interrupts::watch()?;
     // Reading waits, and whoever waits sees no Ctrl-C.
     let (sender, lines) = mpsc::channel();
@@ -49,7 +49,7 @@ pub fn run(args: &Args, clinic: &mut Clinic) -> Result<Outcome, Box<dyn Error>> 
             continue;
         }
         let reply = clinic.answer(line.trim());
-        say_on_stderr(&reply, args.quiet);
+        owner.hears(&reply);
         let mut output = io::stdout().lock();
         match writeln!(output, "{}", reply.line).and_then(|()| output.flush()) {
             // Nobody listens any more.

@@ -6,8 +6,8 @@ use sgq_bench::output::check_file;
 use sgq_data::plan::{Clinic, Outcome as Answered};
 use sgq_ledger::folder::{read_plain, write_whole};
 
-use super::{Args, say_on_stderr};
-use crate::Outcome;
+use super::Args;
+use crate::{Outcome, terminal};
 
 /// A question with a long point and a model of many levels has fewer bytes.
 pub const LONGEST: usize = 1 << 28;
@@ -27,6 +27,9 @@ pub fn run(args: &Args, question: &Path, clinic: &mut Clinic) -> Result<Outcome,
             writeln!(io::stdout().lock(), "{}", reply.line)?;
         }
     }
-    say_on_stderr(&reply, args.quiet);
-    Ok(if reply.outcome == Answered::Refused { Outcome::Failed } else { Outcome::Done })
+    let is_refused = reply.outcome == Answered::Refused;
+    if !args.quiet || is_refused {
+        terminal::complain_in_lines(&reply.words);
+    }
+    Ok(if is_refused { Outcome::Failed } else { Outcome::Done })
 }

@@ -46,6 +46,11 @@ fn piped(place: &Path, more: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// What the owner finds beside the log.
+fn notes(place: &Path) -> String {
+    read_text(place.join("mine.csv.clinic-7.answers.notes"))
+}
+
 fn parsed(lines: &[u8]) -> Vec<Value> {
     text(lines).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -70,7 +75,11 @@ fn questions_and_answers_go_through_a_pipe() {
         answers[5],
         json!({"ticket": 4, "user": "clinic-7", "error": "it asks for the hessian, and the plan allows no more than the loss"})
     );
-    let words = text(&output.stderr);
+    // The standard error is whoever's started it: it says no more than the answers.
+    let said = text(&output.stderr);
+    assert!(said.starts_with("a line refused: the question is not JSON"), "{said}");
+    assert!(said.lines().count() == 2 && said.contains("\nquestion 4 refused: it asks for the hessian"), "{said}");
+    let words = notes(place.path());
     for part in [
         "the first question: 14 numbers given: counts, means and levels\n  29 rows used\n",
         "question 1: 4 numbers given: the gradient of the mean loss over 29 rows; answer 1 of 5\n",
@@ -133,7 +142,7 @@ fn noise_is_added_and_said() {
     assert!((privacy["sensitivity"].as_f64().unwrap() - 1.0 / 29.0).abs() < 1e-15 && privacy["noise"] == json!(0.1));
     assert!(answers[0].get("loss").is_none());
     assert!(answers[1]["error"].as_str().unwrap().contains("noise is added to gradients only"));
-    let words = text(&output.stderr);
+    let words = notes(place.path());
     assert!(words.contains("each row clipped to 0.5, with noise of deviation 0.1 in each number; no loss"), "{words}");
     for wrong in [&["--clip", "0.5"][..], &["--noise", "0.5"], &["--clip", "0", "--noise", "1"]] {
         refuses(place.path(), &[&BASE[..], wrong].concat());
@@ -287,7 +296,52 @@ fn a_folder_is_watched_until_ctrl_c() {
 fn a_file_that_does_not_fit_is_the_owners_to_mend() {
     let (place, _) = place();
     fs::write(place.path().join("mine.csv"), "age,sexe,died\n1,m,no\n2,f,yes\n").unwrap();
-    let error = refuses(place.path(), &BASE);
+    let error = refuses(place.path(), &[&BASE[..], &FOLDER].concat());
     assert!(error.starts_with("error: mine.csv: there is no column \"sex\"; did you mean \"sexe\"?"), "{error}");
     assert!(!place.path().join("mine.csv.clinic-7.answers.log").exists());
+}
+
+/// The coordinator reads the standard error of the programs that it starts: no cell of a file, and no line, is in it.
+#[test]
+fn what_is_for_the_owner_does_not_go_through_a_pipe() {
+    let place = folder_with("mine.csv", &mine());
+    let new = ["plan", "new", "model.plan", "--formula", "died ~ age * sex", "--family", "binomial", "--quiet"];
+    succeeds(place.path(), &new);
+    let plan = StudyPlan::read(place.path().join("model.plan")).unwrap();
+    let mut question = at(&plan, 1, &["gradient"]);
+    question["point"] = json!([0, 0, 0, 0, 0, 0]);
+    // The first answer does not tell of products.
+    question["model"]["columns"][3]["scaling"]["scale"] = json!(1e-308);
+    for more in [&[][..], &["--quiet"]] {
+        let output = piped(place.path(), more, &format!("{question}\n"));
+        let (answers, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(said.starts_with("question 1 refused: ") && said.lines().count() == 1, "{said}");
+        assert!(!format!("{answers}{said}").contains("not sent"), "{answers}{said}");
+        assert!(!format!("{answers}{said}").contains("line "), "{answers}{said}");
+    }
+    let found = notes(place.path());
+    assert!(found.contains(" (not sent: line 2: age:sex=m is "), "{found}");
+    assert_eq!(found.matches(" (not sent: ").count(), 2, "{found}");
+    fs::remove_file(place.path().join("mine.csv.clinic-7.answers.log")).unwrap();
+    // At the start, too: the line and the cell are in the notes.
+    fs::write(place.path().join("mine.csv"), mine().replacen("\n20,", "\n2O,", 1)).unwrap();
+    for more in [&[][..], &["--quiet"]] {
+        let output = piped(place.path(), more, "");
+        let (answers, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!((&*answers, output.status.code()), ("", Some(2)));
+        assert_eq!(
+            said,
+            "error: this clinic cannot answer: what is wrong is for its owner, in mine.csv.clinic-7.answers.notes\n"
+        );
+    }
+    let notes = notes(place.path());
+    assert_eq!(notes.matches("Z error: mine.csv: column \"age\" ").count(), 2, "{notes}");
+    assert!(notes.contains("line 2 has \"2O\""), "{notes}");
+    // What is about the command is said to whoever typed it.
+    let none = ["answer", "--plan", "model.plan", "--data", "none.csv", "--as", "clinic-7"];
+    let error = refuses(place.path(), &none);
+    assert!(error.starts_with("error: none.csv: cannot be read: "), "{error}");
+    // Where there are no notes to be written, nothing is said either.
+    let error = refuses(place.path(), &[&BASE[..], &["--log", "nowhere/x.log"]].concat());
+    assert!(error.contains("the notes x.notes cannot be written: ") && !error.contains("2O"), "{error}");
 }

@@ -22,6 +22,9 @@ use crate::{
     glm::{Closing, Observations},
 };
 
+/// Which number it is depends on the rows.
+const NOT_FINITE: &str = "the answer at this point has a number that is not finite: this counts as an answer";
+
 /// How a clinic answers, where the plan leaves it to the clinic.
 ///
 /// ```
@@ -75,6 +78,8 @@ pub struct Reply {
     pub line: String,
     /// What it discloses, for the clinic's owner.
     pub words: String,
+    /// The same without what is for the owner alone: who gets the answer may read it.
+    pub public_words: String,
     /// Whether it is an answer.
     pub outcome: Outcome,
 }
@@ -156,12 +161,12 @@ impl Clinic {
         &self.summary
     }
 
-    /// How many answers at points, and how many closing answers, were given by this plan, now and earlier.
+    /// How many answers at points, and how many closing answers, were given by this plan, now and earlier. Refusals that depend on the
+    /// rows count as well.
     pub fn given(&self) -> (u64, u64) {
-        let count = |which: &dyn Fn(&Given) -> bool| {
-            self.log.of(&self.id, &self.name).filter(|entry| which(&entry.answer)).count() as u64
-        };
-        (count(&|given| given.gradient.is_some()), count(&|given| given.closing.is_some()))
+        let asked_for = |entry: &Entry, what: &str| entry.wants.iter().any(|want| want == what);
+        let count = |what| self.log.of(&self.id, &self.name).filter(|entry| asked_for(entry, what)).count() as u64;
+        (count("gradient"), count("closing"))
     }
 
     /// Whether this question was answered before: its answer would be the same.
@@ -171,6 +176,7 @@ impl Clinic {
             (question.plan == self.id && question.user == self.name)
                 .then(|| self.known(question.ticket, &key))
                 .flatten()
+                .filter(|entry| entry.refused.is_none())
         };
         Question::from_json(question).is_ok_and(|question| known(&question).is_some())
     }
@@ -209,12 +215,16 @@ impl Clinic {
             serde_json::to_string(&given).map(|line| (line, outcome, words)).map_err(|error| error.to_string().into())
         });
         match made {
-            Ok((line, outcome, words)) => Reply { line, words: format!("{about}: {words}"), outcome },
-            Err(Refusal { why, to_owner }) => {
+            Ok((line, outcome, words)) => {
+                let words = format!("{about}: {words}");
+                Reply { line, public_words: words.clone(), words, outcome }
+            }
+            Err(Refusal { why, to_owner, .. }) => {
                 let more = to_owner.map(|more| format!(" (not sent: {more})")).unwrap_or_default();
                 let refused = Refused { ticket, user: ticket.map(|_| &*self.name), error: &why };
                 let line = serde_json::to_string(&refused).unwrap_or_default();
-                Reply { line, words: format!("{about} refused: {why}{more}"), outcome: Outcome::Refused }
+                let public_words = format!("{about} refused: {why}");
+                Reply { line, words: format!("{public_words}{more}"), public_words, outcome: Outcome::Refused }
             }
         }
     }
@@ -238,18 +248,31 @@ impl Clinic {
         }
         let key = Key::of(question)?;
         if let Some(entry) = self.known(*ticket, &key) {
-            let words = "asked again, and given the same answer as before".to_owned();
-            return Ok((entry.answer.clone(), Outcome::Again, words));
+            return match &entry.refused {
+                Some(why) => Err(Refusal::with(why, "asked again, and refused as before")),
+                None => {
+                    let words = "asked again, and given the same answer as before".to_owned();
+                    Ok((entry.answer.clone(), Outcome::Again, words))
+                }
+            };
         }
         if self.log.of(&self.id, &self.name).any(|entry| entry.data != self.digest) {
             return Err("the file has changed since the first answer, and what changed could be told from two answers: answer from the \
                         file as it was, or begin anew with another --log, and tell the coordinator".into());
         }
         let mut given = Given { ticket: *ticket, user: user.clone(), ..Given::default() };
-        let words = match asked {
-            Asked::Summary => self.first(&mut given),
-            Asked::Point(at, wants) => self.at_point(at, wants, &mut given)?,
-            Asked::Closing(at) => self.close(at, &mut given)?,
+        let made = match asked {
+            Asked::Summary => Ok(self.first(&mut given)),
+            Asked::Point(at, wants) => self.at_point(at, wants, &mut given),
+            Asked::Closing(at) => self.close(at, &mut given),
+        };
+        let refused = match &made {
+            Err(refusal) if !refusal.counts => return Err(refusal.clone()),
+            Err(refusal) => {
+                given = Given { ticket: *ticket, user: user.clone(), ..Given::default() };
+                Some(refusal.why.clone())
+            }
+            Ok(_) => None,
         };
         let entry = Entry {
             at: now(),
@@ -259,12 +282,13 @@ impl Clinic {
             point: key.point,
             model: key.model,
             numbers: given.numbers(),
+            refused,
             answer: given.clone(),
         };
         self.log
             .add(entry)
             .map_err(|error| Refusal::with("the clinic cannot keep its log, and so does not answer", error))?;
-        let words = format!("{} given: {words}", counted(given.numbers(), "number", "numbers"));
+        let words = format!("{} given: {}", counted(given.numbers(), "number", "numbers"), made?);
         Ok((given, Outcome::Answered, words))
     }
 
@@ -329,7 +353,7 @@ impl Clinic {
         }
         let numbers = [&given.gradient, &given.hessian].into_iter().flatten().flatten().chain(&given.loss);
         if let Some(number) = numbers.into_iter().find(|number| !number.is_finite()) {
-            return Err(format!("the answer at this point has {number}, which is not a finite number").into());
+            return Err(Refusal::of_rows(NOT_FINITE, format!("it has {number}")));
         }
         Ok(format!("{words}; answer {} of {}", before + 1, rules.answers_each))
     }
@@ -360,9 +384,8 @@ impl Clinic {
             offsets: regression.offsets(),
             family,
         };
-        let closing = Closing::of(&data, data.all(), missing, &at.point).map_err(|error| {
-            Refusal::with("the closing answer at this point has a number that is not finite", error)
-        })?;
+        let closing =
+            Closing::of(&data, data.all(), missing, &at.point).map_err(|error| Refusal::of_rows(NOT_FINITE, error))?;
         given.closing = Some(closing);
         Ok(format!(
             "gradient, information and deviance over {}; closing answer {} of {}",
@@ -398,7 +421,11 @@ impl Clinic {
             let prepared = Prepared::new(&self.plan, model, &self.data, &self.name, &self.summary)?;
             self.prepared = Some(prepared);
         }
-        self.prepared.as_ref().ok_or_else(|| "the model could not be prepared".into())
+        let prepared = self.prepared.as_ref().ok_or("the model could not be prepared")?;
+        match prepared.refuses(point, &model.column_names(), most) {
+            Some(refusal) => Err(refusal),
+            None => Ok(prepared),
+        }
     }
 }
 

@@ -75,6 +75,9 @@ pub(super) struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub numbers: u64,
+    /// Why there is no answer, where that depends on the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     pub answer: Given,
 }
 

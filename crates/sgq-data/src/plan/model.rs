@@ -1,17 +1,19 @@
 //! Whether a model that came with a question is one of the plan's, and a clinic's rows as it sees them.
 
-use sgq::problem::Regression;
+use std::fmt::Display;
+
+use sgq::problem::{Loss, Regression};
 
 use super::{
     StudyPlan, Summary, TargetSummary, VariableSummary,
     layout::{Layout, SkeletonError},
+    own_scale::{self, OwnDeviation},
     question::Refusal,
 };
 use crate::{Encoding, Target, Variable, encoding::Levels};
 
-/// The largest root mean square of a scaled column that a clinic answers for. Of an honest scaling it is at most the root of how many times
-/// more rows all clinics have together.
-const LARGEST_COLUMN: f64 = 1e4;
+/// Why exactly would name rows, to whoever makes models to find out.
+const NO_FIT: &str = "the clinic's rows do not fit the model: this counts as an answer";
 
 /// A model, and a clinic's rows as it sees them.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Prepared {
     pub hash: String,
     pub regression: Regression,
     pub weights: Vec<f64>,
+    /// Those of the columns, intercept first.
+    deviations: Vec<OwnDeviation>,
 }
 
 /// What tells one model from another.
@@ -30,34 +34,41 @@ pub(super) fn hash(model: &Encoding) -> Result<String, String> {
 
 impl Prepared {
     pub fn new(plan: &StudyPlan, model: &Encoding, data: &[u8], name: &str, own: &Summary) -> Result<Self, Refusal> {
-        /// Why exactly would name rows, to whoever makes models to find out.
-        const NO_FIT: &str = "the clinic's rows do not fit the model";
         belongs(plan, model, own)?;
-        let data = model.encode(data, name, true).map_err(|error| Refusal::with(NO_FIT, error))?;
-        if let Some((column, size)) = too_large(&data.rows, &data.column_names) {
-            let more = format!("{column} has a root mean square of {size:.1e} once it is scaled");
-            return Err(Refusal::with("the model's scaling does not fit the clinic's rows", more));
+        if let Some(why) = own_scale::objection(model, own, plan.family) {
+            return Err(why.into());
         }
-        let builder = data.builder(plan.family.into()).map_err(|error| Refusal::with(NO_FIT, error))?.l2(plan.l2);
+        let no_fit = |error: &dyn Display| Refusal::of_rows(NO_FIT, error);
+        let data = model.encode(data, name, true).map_err(|error| no_fit(&error))?;
+        let deviations =
+            own_scale::deviations(model, own, &data.rows, &data.weights).map_err(|error| no_fit(&error))?;
+        let builder = data.builder(plan.family.into()).map_err(|error| no_fit(&error))?.l2(plan.l2);
         let builder = if model.has_intercept() { builder.free_intercept() } else { builder };
-        let regression = builder.bare().map_err(|error| Refusal::with(NO_FIT, error))?;
-        Ok(Self { hash: hash(model)?, regression, weights: data.weights })
+        let regression = builder.bare().map_err(|error| no_fit(&error))?;
+        Ok(Self { hash: hash(model)?, regression, weights: data.weights, deviations })
     }
-}
 
-/// The first column that no honest scaling makes so large.
-fn too_large<'n>(rows: &sgq::problem::Rows, names: &'n [String]) -> Option<(&'n str, f64)> {
-    let dim = rows.dim();
-    let mut squares = vec![0.0; dim];
-    let mut line = vec![0.0; dim];
-    for row in 0..rows.count() {
-        line.fill(0.0);
-        rows.add_scaled(row, 1.0, &mut line);
-        squares.iter_mut().zip(&line).for_each(|(sum, value)| *sum += value * value);
+    /// Why a point is too far out on the clinic's own rows, if so. Squares have gradients that are linear in the point: far out they say no
+    /// more than near.
+    pub fn refuses(&self, point: &[f64], names: &[String], most: f64) -> Option<Refusal> {
+        if self.regression.loss() == Loss::Squares {
+            return None;
+        }
+        let steep = |(own, value): &(&OwnDeviation, &f64)| {
+            let size = own.deviation * value.abs();
+            size.is_nan() || size > most
+        };
+        let place = self.deviations.iter().zip(point).position(|pair| steep(&pair))?;
+        let name = names.get(place)?;
+        Some(match self.deviations[place].is_of_product {
+            true => Refusal::of_rows(NO_FIT, format!("the point has more than {most} for {name} with the deviation 1")),
+            false => format!(
+                "the point has {} for {name}, and the plan allows {most} at most where the clinic's own rows have the deviation 1",
+                point[place]
+            )
+            .into(),
+        })
     }
-    let sizes = squares.iter().map(|sum| (sum / rows.count() as f64).sqrt());
-    let found = sizes.zip(names).find(|(size, _)| size.is_nan() || *size > LARGEST_COLUMN);
-    found.map(|(size, name)| (&**name, size))
 }
 
 /// Whether the columns are those that the plan's formula has, with levels among which a clinic's own are.

@@ -39,10 +39,11 @@ impl Noise {
         for (row, (target, weight)) in regression.targets().iter().zip(weights).enumerate() {
             let offset = regression.offsets().map_or(0.0, |offsets| offsets[row]);
             line.fill(0.0);
-            rows.add_scaled(row, loss.slope(rows.dot(row, point) + offset, *target), &mut line);
-            let length = line.iter().map(|value| value * value).sum::<f64>().sqrt();
-            let factor = if length > self.clip { self.clip / length } else { 1.0 };
-            gradient.iter_mut().zip(&line).for_each(|(sum, value)| *sum += weight / total * factor * value);
+            rows.add_scaled(row, 1.0, &mut line);
+            let slope = loss.slope(rows.dot(row, point) + offset, *target);
+            let share = weight / total;
+            let add = clipped(slope, &line, self.clip);
+            gradient.iter_mut().zip(add).for_each(|(sum, value)| *sum += share * value);
         }
         for (value, noise) in gradient.iter_mut().zip(Normal::default()) {
             *value += self.deviation * noise?;
@@ -50,6 +51,19 @@ impl Noise {
         let heaviest = weights.iter().copied().fold(0.0, f64::max);
         Ok((gradient, Privacy { sensitivity: 2.0 * self.clip * heaviest / total, noise: self.deviation }))
     }
+}
+
+/// `slope · line`, shortened to `clip`. It is finite wherever the row is: a row that overflows would be told by a refusal that has no noise.
+fn clipped(slope: f64, line: &[f64], clip: f64) -> impl Iterator<Item = f64> {
+    let largest = line.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    // In units of the largest, whose squares cannot overflow.
+    let length = line.iter().map(|value| (value / largest).powi(2)).sum::<f64>().sqrt();
+    let (unit, factor) = match largest > 0.0 && !slope.is_nan() {
+        true if slope.abs() * largest * length > clip => (largest, slope.signum() * clip / length),
+        true => (1.0, slope),
+        false => (1.0, 0.0),
+    };
+    line.iter().map(move |value| factor * (value / unit))
 }
 
 /// Standard normal numbers by Box and Muller, two at a time, from the operating system's randomness.
@@ -84,6 +98,24 @@ fn uniform(bits: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whatever overflows has the direction of its row, and the length of the clip.
+    #[test]
+    fn what_is_clipped_is_finite() {
+        for (slope, line, expected) in [
+            (0.5, vec![0.3, -0.4], vec![0.15, -0.2]),
+            (-10.0, vec![3.0, -4.0], vec![-0.6, 0.8]),
+            (f64::INFINITY, vec![3.0, -4.0], vec![0.6, -0.8]),
+            (f64::NEG_INFINITY, vec![0.0, -4.0], vec![0.0, 1.0]),
+            (1e300, vec![3e300, 4e300], vec![0.6, 0.8]),
+            (f64::INFINITY, vec![0.0, 0.0], vec![0.0, 0.0]),
+            (f64::NAN, vec![1.0, 1.0], vec![0.0, 0.0]),
+        ] {
+            let found: Vec<f64> = clipped(slope, &line, 1.0).collect();
+            let is_close = |(found, expected): (&f64, &f64)| (found - expected).abs() < 1e-15;
+            assert!(found.iter().zip(&expected).all(is_close), "{slope} {line:?}: {found:?}");
+        }
+    }
 
     #[test]
     fn numbers_are_normal() {

@@ -105,17 +105,25 @@ pub(super) struct Refusal {
     pub why: String,
     /// What the clinic's owner is told besides.
     pub to_owner: Option<String>,
+    /// Whether it depends on more of the rows than the first answer tells. Whoever may be refused without end learns that bit by bit, so
+    /// it counts as an answer.
+    pub counts: bool,
 }
 
 impl Refusal {
     pub fn with(why: &str, to_owner: impl ToString) -> Self {
-        Self { why: why.to_owned(), to_owner: Some(to_owner.to_string()) }
+        Self { to_owner: Some(to_owner.to_string()), ..why.into() }
+    }
+
+    /// One that depends on the rows.
+    pub fn of_rows(why: &str, to_owner: impl ToString) -> Self {
+        Self { counts: true, ..Self::with(why, to_owner) }
     }
 }
 
 impl From<String> for Refusal {
     fn from(why: String) -> Self {
-        Self { why, to_owner: None }
+        Self { why, to_owner: None, counts: false }
     }
 }
 

@@ -17,7 +17,8 @@ pub struct Rules {
     pub min_rows: u64,
     /// A model may have so many parameters for each of a clinic's rows.
     pub parameters_per_row: f64,
-    /// No coefficient of a question's point is larger, on the scaled columns: beyond, a logistic gradient is that of single persons.
+    /// No coefficient of a question's point is larger, on columns as the model scales them and, but for squares, on columns scaled to
+    /// deviation 1 in the clinic's own rows: beyond, a logistic gradient is that of single persons.
     pub largest_coefficient: f64,
 }
 

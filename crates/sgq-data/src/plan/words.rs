@@ -2,7 +2,7 @@
 
 use sgq::Detail;
 
-use super::{StudyPlan, Summary, TargetSummary, VariableSummary, rules::counted};
+use super::{StudyPlan, Summary, TargetSummary, VariableSummary, own_scale::LARGEST_SIZE, rules::counted};
 use crate::{
     first_few,
     glm::{Family, Weigh},
@@ -33,37 +33,47 @@ impl StudyPlan {
             Detail::Loss => "the gradient of its mean loss at a point that the question names, and the loss itself",
             Detail::Hessian => "gradient, loss and Hessian of its mean loss at a point that the question names",
         };
+        let points = up_to(rules.answers_each);
+        let width = [points.len(), up_to(rules.closing).len()].into_iter().max().unwrap_or_default() + 1;
         let closing = match rules.closing {
             0 => String::new(),
             most => format!(
-                "\n  {:<9} gradient, information and deviance at the final point, for standard errors",
+                "\n  {:<width$} gradient, information and deviance at the final point, for standard errors",
                 up_to(most)
             ),
         };
+        let most = rules.largest_coefficient;
+        // A gradient of squares is linear in the point: far out it says no more.
+        let own = if self.family == Family::Gaussian { "" } else { ", or scaled to deviation 1 in its own rows" };
+        let far = format!("at a point with a coefficient beyond ±{most}, on columns as the model scales them{own}");
         format!(
             "{formula}, {family}\n{alike}{weights}; {penalty}\n\n\
              Every clinic's file has the columns {}. Its rows stay where they are.\n\
              A clinic answers with sums over its rows:\n\n  \
-             once      how many rows it uses, how many lack a value in which column, mean and deviation of each number,\n            \
-             how many rows have each level of each factor, and the same of the target\n  \
-             {:<9} {asked}{closing}\n\n\
+             {:<width$} how many rows it uses, how many lack a value in which column, mean and deviation of each number,\n  \
+             {:<width$} how many rows have each level of each factor, and the same of the target\n  \
+             {points:<width$} {asked}{closing}\n\n\
              A clinic answers nothing\n\n  \
              with fewer than {} rows\n  \
              where the model has more than {} coefficients for each of its rows\n  \
-             at a point with a coefficient beyond ±{}, on columns scaled to mean 0 and deviation 1\n  \
+             {far}\n  \
              of a model whose columns are not those of the formula, or that changed after its first answer\n  \
+             of a model whose scaling leaves a column a root mean square above {LARGEST_SIZE} in its own rows\n  \
              from a file that changed after its first answer\n",
             listed(&self.columns()),
-            up_to(rules.answers_each),
+            "once",
+            "",
             rules.min_rows,
             rules.parameters_per_row,
-            rules.largest_coefficient,
         )
     }
 }
 
 fn up_to(count: u64) -> String {
-    format!("{count} times")
+    match count {
+        1 => "at most once".to_owned(),
+        _ => format!("at most {count} times"),
+    }
 }
 
 impl Summary {

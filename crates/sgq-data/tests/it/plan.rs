@@ -4,6 +4,7 @@ mod agreeing;
 mod answers;
 mod file;
 mod logs;
+mod oracles;
 mod refusals;
 mod summaries;
 

@@ -230,6 +230,9 @@ fn a_file_that_does_not_fit_is_named() {
         new(place, &[]);
         let (said, code) = stops(place);
         assert!(said.contains("clinic-4") && code == Some(1), "{said}");
+        // The coordinator has not seen the value, nor its line: neither on the screen nor in the ledger.
+        assert!(!said.contains(at_home) && !said.contains("line ") && said.contains("answers.notes"), "{said}");
+        assert!(!String::from_utf8_lossy(&fs::read(place.join("study.sgq")).unwrap()).contains("7O"));
         // It is mended, and the same command goes on.
         fs::write(place.join("data/clinic-4.csv"), rows(4)).unwrap();
         run(place, &["--quiet"]);

@@ -98,12 +98,19 @@ fn the_agreement_says_what_everybody_needs_to_know() {
         "died ~ log(age) + offset(base), binomial",
         "rows weighted by w; a penalty of 0.01",
         "\"died\", \"age\", \"base\", \"w\"",
-        "  50 times  the gradient of its mean loss",
-        "  3 times   gradient, information and deviance",
+        "  once              how many rows",
+        "  at most 50 times  the gradient of its mean loss",
+        "  at most 3 times   gradient, information and deviance",
         "fewer than 10 rows",
         "more than 0.33 coefficients",
-        "beyond ±50",
+        "beyond ±50, on columns as the model scales them, or scaled to deviation 1 in its own rows\n",
+        "a root mean square above 1000 in its own rows\n",
     ] {
         assert!(words.contains(part), "{part}: {words}");
     }
+    let rules = Rules { closing: 1, ..Rules::default() };
+    let words = StudyPlan { rules, ..plan("died ~ age", "gaussian") }.in_words();
+    assert!(words.contains("\n  at most once      gradient, information"), "{words}");
+    // Of squares nothing else is checked.
+    assert!(words.contains("beyond ±50, on columns as the model scales them\n"), "{words}");
 }
