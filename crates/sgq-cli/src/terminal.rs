@@ -222,7 +222,11 @@ pub fn session_line(name: &str, queries: u64, budget: Option<u64>, more: &str, c
         (_, None) => format!("  {name}  {queries} queries  {more}"),
         (_, Some(budget)) => {
             let full = (BAR * queries.min(budget)).checked_div(budget).unwrap_or(BAR);
-            format!("  {name}  {} {queries}{of} queries  {more}", cells(full))
+            let words = format!("{queries}{of} queries  {more}");
+            let with_bar = format!("  {name}  {} {words}", cells(full));
+            // Words say more than a bar does.
+            let fits = measure_text_width(with_bar.trim_end()) + usize::from(ROOM) <= columns;
+            if fits { with_bar } else { format!("  {name}  {words}") }
         }
     };
     truncate_str(text.trim_end(), columns.saturating_sub(ROOM.into()), "…").into_owned()
@@ -382,6 +386,11 @@ mod tests {
             line(180).starts_with("  frugal  ━━━━╌╌") && line(180).ends_with("(not asked before)"),
             "{}",
             line(180)
+        );
+        assert!(
+            line(80).starts_with("  frugal  12 of 60 queries  cost 12.50 (87.50 left)  remaining 1.2e-3 "),
+            "{}",
+            line(80)
         );
         assert_eq!(line(40), "  12 of 60  cost 12.50 (87.50 left) …");
         assert_eq!(session_line("saga", 12, None, "cost 12", 80), "  saga  12 queries  cost 12");

@@ -114,8 +114,10 @@ fn report(args: &Args, done: Exchanged, is_over: bool, interrupts: &Interrupts) 
         }
         let Exchanged { taken, refused, failed, waiting, out, .. } = done;
         let folder = terminal::one_line(&args.folder.display().to_string());
+        // Below the line that moved.
+        let above = if args.watch { "\n" } else { "" };
         let mut words = format!(
-            "  {} taken, {} refused, {} failed, {} incomplete",
+            "{above}  {} taken, {} refused, {} failed, {} incomplete",
             counted(taken, "answer"),
             counted(refused, "file"),
             counted(failed, "question"),
