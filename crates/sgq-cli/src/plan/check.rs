@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::PathBuf};
 
-use sgq_data::plan::{Clinic, Options, StudyPlan, Summary, VariableSummary, agree};
+use sgq_data::plan::{Clinic, Options, StudyPlan, Summary, TargetSummary, VariableSummary, agree};
 
 use crate::{
     Outcome,
@@ -63,12 +63,14 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 
 /// Levels with so few rows that the count alone may tell of somebody.
 fn few_rows(summary: &Summary) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut counts: Vec<(String, &str, u64)> = Vec::new();
     for variable in &summary.variables {
         let VariableSummary::Factor { of, levels } = variable else { continue };
-        for count in levels.iter().filter(|count| count.rows < FEW) {
-            notes.push(format!("{} of {of:?} at {:?}: few persons", counted(count.rows, "row"), count.level));
-        }
+        counts.extend(levels.iter().map(|count| (format!("{of:?}"), &*count.level, count.rows)));
     }
-    notes
+    if let TargetSummary::Levels { levels, .. } = &summary.target {
+        counts.extend(levels.iter().map(|count| ("the target".to_owned(), &*count.level, count.rows)));
+    }
+    let few = counts.into_iter().filter(|(.., rows)| *rows < FEW);
+    few.map(|(of, level, rows)| format!("{} of {of} at {level:?}: few persons", counted(rows, "row"))).collect()
 }

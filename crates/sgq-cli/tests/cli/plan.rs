@@ -117,6 +117,15 @@ fn a_file_is_tried_before_anybody_asks() {
          note: 1 row of \"sex\" at \"x\": few persons\n\n  \
          The plan's rules would answer: 29 rows for a model of 4 coefficients or a few more.\n"
     );
+    // Of the target, too.
+    fs::write(place.path().join("rare.csv"), mine().replace("yes", "no").replacen("f,no", "f,yes", 1)).unwrap();
+    let printed = succeeds(place.path(), &["plan", "check", "model.plan", "--data", "rare.csv"]);
+    assert!(
+        printed.contains(
+            "  note: 1 row of \"sex\" at \"x\": few persons\n  note: 1 row of the target at \"yes\": few persons\n"
+        ),
+        "{printed}"
+    );
     new("strict.plan", "died ~ age + sex", &["--min-rows", "30"]);
     let output = check("strict.plan");
     assert_eq!(output.status.code(), Some(1));

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{
-    StudyPlan, Summary, TargetSummary, VariableSummary,
+    LevelCount, Moments, StudyPlan, Summary, TargetSummary, VariableSummary,
     layout::{Layout, Skeleton, SkeletonError},
     notes::notes,
     pooled::Pooled,
 };
 use crate::{
-    Column, Encoding, Part, Scaling, Target, Variable,
+    Column, Encoding, Expression, Part, Scaling, Target, Variable,
     csv::{MOST_LEVELS, distinct_levels, sorted},
     encoding::{Levels, name_of},
     first_few,
@@ -61,20 +61,21 @@ pub enum AgreeError {
         "{column:?} has the level {level:?} in every row of every clinic, and so says nothing: leave it out of the formula"
     )]
     OneLevel { column: String, level: String },
-    #[error("no row of any clinic has the level {level:?} of {column:?}: there are {}", listed(.known))]
-    NoRows { column: String, level: String, known: Vec<String> },
+    #[error("no row of any clinic has the level {level:?} of {column:?}{}: there are {}", with_weight(.user), listed(.known))]
+    NoRows { column: String, level: String, known: Vec<String>, user: Option<String> },
     #[error(
-        "{column:?} has {levels} levels at all clinics together, more than {limit}: leave the column out, or join levels"
+        "{column:?} has {levels} levels at all clinics together, more than {limit}, and most of them at {user}: leave the column out, or join levels"
     )]
-    TooManyLevels { column: String, levels: usize, limit: usize },
+    TooManyLevels { column: String, levels: usize, limit: usize, user: String },
     #[error("the target {target} is {value} in every row of every clinic: there is nothing to predict")]
     ConstantTarget { target: String, value: String },
     #[error("the target {target} has {} levels at all clinics together, and needs 2: {}", .levels.len(), first_few(.levels))]
     Classes { target: String, levels: Vec<String> },
     #[error(
-        "{column} cannot be scaled: its numbers are too large, too small or too close to each other; choose another unit"
+        "{column} cannot be scaled: its numbers{} are too large, too small or too close to each other; choose another unit",
+        at(.user)
     )]
-    OutOfRange { column: String },
+    OutOfRange { column: String, user: Option<String> },
     #[error("the model has {parameters} parameters, and all clinics together {rows} rows: take a smaller formula")]
     FewRows { parameters: usize, rows: u64 },
     #[error("{what}")]
@@ -108,7 +109,8 @@ pub fn agree(plan: &StudyPlan, users: &[(&str, &Summary)]) -> Result<Agreed, Agr
         // Rows of weight 0 may have it.
         if let Some((level, _)) = levels.iter().zip(of_levels).find(|(_, pooled)| pooled.mean == 0.0) {
             let known = levels.iter().filter(|other| *other != level).cloned().collect();
-            return Err(AgreeError::NoRows { column: column.clone(), level: level.clone(), known });
+            let user = who_tells(column, level, users);
+            return Err(AgreeError::NoRows { column: column.clone(), level: level.clone(), known, user });
         }
     }
     let target = target(plan, users, rows, intercept)?;
@@ -169,26 +171,37 @@ fn variable(atom: &Atom, users: &[(&str, &Summary)]) -> Result<Variable, AgreeEr
             Err(AgreeError::Kinds { column: column.to_owned(), numbers: numbers.to_owned(), levels: levels.to_owned() })
         }
         (Some((_, variable)), None) => Ok(variable),
-        (None, Some((_, column))) => levels(atom, column, names),
+        (None, Some((_, column))) => levels(atom, column, names, users),
         (None, None) => Err(AgreeError::Nobody),
     }
 }
 
 /// The levels that any clinic has, in the order of `sgq fit`.
-fn levels(atom: &Atom, column: &str, mut names: Vec<String>) -> Result<Variable, AgreeError> {
+fn levels(
+    atom: &Atom,
+    column: &str,
+    mut names: Vec<String>,
+    users: &[(&str, &Summary)],
+) -> Result<Variable, AgreeError> {
     names.sort();
     names.dedup();
     let known = sorted(&names);
     if known.len() > MOST_LEVELS {
         let (column, levels) = (column.to_owned(), known.len());
-        return Err(AgreeError::TooManyLevels { column, levels, limit: MOST_LEVELS });
+        let count = |summary: &Summary| levels_of(&column, summary).len();
+        let user = users.iter().max_by_key(|(_, summary)| count(summary)).map(|(user, _)| (*user).to_owned());
+        let user = user.unwrap_or_default();
+        return Err(AgreeError::TooManyLevels { column, levels, limit: MOST_LEVELS, user });
     }
     let (reference, declared) = match atom {
         Atom::Factor { reference, levels, .. } => (reference.as_ref(), levels.as_ref()),
         _ => (None, None),
     };
-    let no_rows =
-        |level: &String| AgreeError::NoRows { column: column.to_owned(), level: level.clone(), known: known.clone() };
+    let no_rows = |level: &String| {
+        let (column, level, known) = (column.to_owned(), level.clone(), known.clone());
+        // The plan asks for it, and no clinic is to blame.
+        AgreeError::NoRows { column, level, known, user: None }
+    };
     let mut levels = known.clone();
     if let Some(declared) = declared {
         let there = Levels::new(&known);
@@ -238,7 +251,13 @@ fn columns(skeleton: &Skeleton, users: &[(&str, &Summary)], rows: u64) -> Result
             continue;
         }
         let scaling = product.scaling(rows, 1.0, skeleton.intercept);
-        let scaling = scaling.ok_or_else(|| AgreeError::OutOfRange { column: name() })?;
+        let scaling = scaling.ok_or_else(|| {
+            let user = parts.iter().find_map(|part| match skeleton.variables.get(part.variable) {
+                Some(Variable::Number(expression)) => who_is_too_large(&moments_of(expression, users)),
+                _ => None,
+            });
+            AgreeError::OutOfRange { column: name(), user }
+        })?;
         columns.push(Column { parts: parts.clone(), scaling });
     }
     if constant.is_empty() { Ok(columns) } else { Err(AgreeError::Constant { columns: constant }) }
@@ -249,11 +268,7 @@ fn of_all(variable: &Variable, users: &[(&str, &Summary)], rows: u64) -> Vec<Poo
     let told = users.iter().flat_map(|(_, summary)| summary.variables.iter().map(|told| (summary.rows, told)));
     match variable {
         Variable::Number(expression) => {
-            let moments = told.filter_map(|(rows, told)| match told {
-                VariableSummary::Number { of, moments } if of == expression => Some((rows, *moments)),
-                _ => None,
-            });
-            vec![Pooled::of(moments.collect::<Vec<_>>().into_iter())]
+            vec![pooled(&moments_of(expression, users))]
         }
         Variable::Factor { column, levels } => {
             let finder = Levels::new(levels);
@@ -269,6 +284,57 @@ fn of_all(variable: &Variable, users: &[(&str, &Summary)], rows: u64) -> Vec<Poo
             counts.into_iter().map(|ones| Pooled::of_indicator(ones, rows)).collect()
         }
     }
+}
+
+/// What a clinic tells of a number, and of how many rows.
+type Told<'u> = (&'u str, u64, Moments);
+
+fn moments_of<'u>(expression: &Expression, users: &[(&'u str, &Summary)]) -> Vec<Told<'u>> {
+    let told =
+        users.iter().flat_map(|(user, summary)| summary.variables.iter().map(|told| (*user, summary.rows, told)));
+    told.filter_map(|(user, rows, told)| match told {
+        VariableSummary::Number { of, moments } if of == expression => Some((user, rows, *moments)),
+        _ => None,
+    })
+    .collect()
+}
+
+fn pooled(told: &[Told<'_>]) -> Pooled {
+    Pooled::of(told.iter().map(|(_, rows, moments)| (*rows, *moments)))
+}
+
+/// The clinic whose numbers are too large to be summed up, where those of the others are not.
+fn who_is_too_large(told: &[Told<'_>]) -> Option<String> {
+    let is_fine = |pooled: Pooled| pooled.mean.is_finite() && pooled.variance.is_finite();
+    let size = |(.., own): &Told<'_>| own.mean.abs().max(own.deviation);
+    let largest = told.iter().max_by(|one, other| size(one).total_cmp(&size(other)))?;
+    let others: Vec<Told<'_>> = told.iter().filter(|(user, ..)| *user != largest.0).copied().collect();
+    (!is_fine(pooled(told)) && (others.is_empty() || is_fine(pooled(&others)))).then(|| largest.0.to_owned())
+}
+
+/// The levels that a clinic tells of.
+fn levels_of<'s>(column: &str, summary: &'s Summary) -> &'s [LevelCount] {
+    let found = summary.variables.iter().find_map(|told| match told {
+        VariableSummary::Factor { of, levels } if of == column => Some(&**levels),
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+/// The first clinic that has a level, be it in rows of weight 0.
+fn who_tells(column: &str, level: &str, users: &[(&str, &Summary)]) -> Option<String> {
+    let level = [level.to_owned()];
+    let finder = Levels::new(&level);
+    let has = |summary: &Summary| levels_of(column, summary).iter().any(|count| finder.find(&count.level).is_some());
+    users.iter().find(|(_, summary)| has(summary)).map(|(user, _)| (*user).to_owned())
+}
+
+fn at(user: &Option<String>) -> String {
+    user.iter().map(|user| format!(" at {user}")).collect()
+}
+
+fn with_weight(user: &Option<String>) -> String {
+    user.iter().map(|user| format!(" with a positive weight ({user} has it with weight 0)")).collect()
 }
 
 fn target(plan: &StudyPlan, users: &[(&str, &Summary)], rows: u64, intercept: bool) -> Result<Target, AgreeError> {
@@ -304,16 +370,22 @@ fn target(plan: &StudyPlan, users: &[(&str, &Summary)], rows: u64, intercept: bo
             }
         }
         Some(TargetSummary::Number { .. }) => {
-            let moments = users.iter().filter_map(|(_, summary)| match &summary.target {
-                TargetSummary::Number { moments, .. } => Some((summary.rows, *moments)),
-                _ => None,
-            });
-            let pooled = Pooled::of(moments.collect::<Vec<_>>().into_iter());
+            let moments: Vec<Told<'_>> = users
+                .iter()
+                .filter_map(|(user, summary)| match &summary.target {
+                    TargetSummary::Number { moments, .. } => Some((*user, summary.rows, *moments)),
+                    _ => None,
+                })
+                .collect();
+            let pooled = pooled(&moments);
             if pooled.variance == 0.0 {
                 return Err(constant(pooled.mean.to_string()));
             }
             let scaling = pooled.scaling(rows, 0.0, intercept);
-            scaling.map(Target::Number).ok_or(AgreeError::OutOfRange { column: format!("the target {name}") })
+            scaling.map(Target::Number).ok_or_else(|| AgreeError::OutOfRange {
+                column: format!("the target {name}"),
+                user: who_is_too_large(&moments),
+            })
         }
         Some(TargetSummary::Count { .. }) => {
             let is_zero =

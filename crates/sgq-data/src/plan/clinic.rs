@@ -243,8 +243,11 @@ impl Clinic {
         if *user != self.name {
             return Err(format!("it is for {user}, and this is {}", self.name).into());
         }
-        if let Some(why) = self.plan.rules.refuses_rows(self.summary.rows) {
-            return Err(why.into());
+        // How many they are is nobody's business: such a clinic answers nothing.
+        if let Some(found) = self.plan.rules.refuses_rows(self.summary.rows) {
+            let why =
+                format!("fewer rows are used than the plan asks for, which is at least {}", self.plan.rules.min_rows);
+            return Err(Refusal::with(&why, found));
         }
         let key = Key::of(question)?;
         if let Some(entry) = self.known(*ticket, &key) {

@@ -111,12 +111,13 @@ impl Log {
             let end = whole + line.len();
             let is_last = end == bytes.len();
             match serde_json::from_slice(line) {
-                Ok(entry) if line.ends_with(b"\n") => entries.push(entry),
-                Err(error) if !is_last => {
+                // An editor may have taken the last line break away, and the answer was given out.
+                Ok(entry) => entries.push(entry),
+                // A crash in the middle of a line: its answer was not given out.
+                Err(_) if is_last => break,
+                Err(error) => {
                     return Err(LogError::Damaged { path: path.to_owned(), line: index + 1, what: error.to_string() });
                 }
-                // A crash in the middle of a line: its answer was not given out.
-                _ => break,
             }
             whole = end;
         }
@@ -124,6 +125,9 @@ impl Log {
             file.set_len(whole as u64).and_then(|()| file.sync_data()).map_err(failed("shortened"))?;
         }
         file.seek(SeekFrom::Start(whole as u64)).map_err(failed("read"))?;
+        if bytes[..whole].last().is_some_and(|byte| *byte != b'\n') {
+            file.write_all(b"\n").and_then(|()| file.sync_data()).map_err(failed("written"))?;
+        }
         Ok(Self { file: Some((file, path.to_owned())), entries })
     }
 

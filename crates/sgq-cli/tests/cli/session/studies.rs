@@ -198,7 +198,11 @@ fn a_clinic_with_two_rows_keeps_them() {
     change(place, 2, |text| text.lines().take(3).map(|line| format!("{line}\n")).collect());
     new(place, &[]);
     let (said, code) = stops(place);
-    assert!(said.contains("clinic-2 does not answer") && said.contains("2 rows"), "{said}");
+    assert!(said.contains("clinic-2 does not answer") && said.contains("fewer rows are used"), "{said}");
+    // How many it has is told to its owner alone.
+    assert!(!said.contains("2 rows"), "{said}");
+    let notes = read_text(place.join("data/clinic-2.csv.clinic-2.answers.notes"));
+    assert!(notes.contains("(not sent: 2 rows are used, and the plan asks for at least 10)"), "{notes}");
     assert!(said.contains("sgq session leave study.sgq NAME"), "{said}");
     assert_eq!(code, Some(1));
     // A line with the reason, and nobody else was asked again.

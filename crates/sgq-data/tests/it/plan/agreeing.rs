@@ -136,6 +136,40 @@ fn what_cannot_be_agreed_on_is_named() {
     );
     let tiny = ("west".to_owned(), "age,sex,died\n1,m,no\n2,f,yes\n".to_owned());
     assert!(refused(&usual, &[&tiny]).starts_with("the model has 3 parameters, and all clinics together 2 rows"));
+    // One clinic is the cause, and is named.
+    let huge = |text: &str| {
+        text.lines()
+            .map(|line| match line.split_once(',') {
+                Some((age, rest)) if age != "age" => format!("1e200,{rest}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect::<String>()
+    };
+    let huge = ("west".to_owned(), huge(&south.1));
+    for own in [&[&north, &huge, &south][..], &[&north, &huge], &[&huge, &north]] {
+        assert_eq!(
+            refused(&usual, own),
+            "age cannot be scaled: its numbers at west are too large, too small or too close to each other; choose another unit"
+        );
+        let error = refused(&plan("age ~ sex", "gaussian"), own);
+        assert!(error.starts_with("the target age cannot be scaled: its numbers at west are too large"), "{error}");
+    }
+    let weighted = StudyPlan { weight: Some("w".into()), ..plan("died ~ sex", "binomial") };
+    let with_weights =
+        |name: &str, x: u32| (name.to_owned(), format!("sex,died,w\nm,no,1\nf,yes,1\nm,yes,1\nx,no,{x}\n"));
+    assert_eq!(
+        refused(&weighted, &[&with_weights("east", 0)]),
+        "no row of any clinic has the level \"x\" of \"sex\" with a positive weight (east has it with weight 0): there are \"f\", \"m\""
+    );
+    let many = |name: &str, count: usize| {
+        let rows = (0..count).map(|row| format!("{name}{row},{}\n", ["no", "yes"][row % 2]));
+        (name.to_owned(), "ward,died\n".to_owned() + &rows.collect::<String>())
+    };
+    let error = refused(&plan("died ~ ward", "binomial"), &[&many("a", 400), &many("b", 700)]);
+    assert!(
+        error.contains(" levels at all clinics together, more than ") && error.contains("most of them at b: "),
+        "{error}"
+    );
     let mut damaged = summary(&north.1, &usual);
     damaged.rows += 1;
     let error = agree(&usual, &[("north", &damaged)]).unwrap_err().to_string();

@@ -77,7 +77,7 @@ fn a_line_that_a_crash_has_torn_is_left_out_and_a_damaged_one_is_not() {
     let whole = fs::read_to_string(&path).unwrap();
     let ends: Vec<usize> = whole.match_indices('\n').map(|(at, _)| at + 1).collect();
     // Torn at every place of the last line.
-    for end in (ends[1]..whole.len()).step_by(7).chain([whole.len() - 1]) {
+    for end in (ends[1]..whole.len() - 1).step_by(7).chain([whole.len() - 2]) {
         fs::write(&path, &whole[..end]).unwrap();
         let mut torn = clinic(&plan, &own[1], &logged(&path));
         assert_eq!(torn.given(), (1, 0), "{end}");
@@ -86,6 +86,16 @@ fn a_line_that_a_crash_has_torn_is_left_out_and_a_damaged_one_is_not() {
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with(&whole[..ends[1]]) && text.ends_with("}\n") && text.lines().count() == 3);
     }
+    // A line that lacks its end and nothing else counts, and the next one begins a line of its own.
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    let mut unended = clinic(&plan, &own[1], &logged(&path));
+    assert_eq!(unended.given(), (2, 0));
+    assert_eq!(unended.answer(&questions[2]).outcome, Outcome::Again);
+    assert_eq!(unended.answer(&questions[3]).outcome, Outcome::Answered);
+    drop(unended);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&whole) && text.lines().count() == 4, "{text}");
+    assert_eq!(clinic(&plan, &own[1], &logged(&path)).given(), (3, 0));
     // A file system that has lost what was written leaves zeros.
     fs::write(&path, whole[..ends[1]].to_owned() + "\0\0\0\0\n").unwrap();
     assert_eq!(clinic(&plan, &own[1], &logged(&path)).given(), (1, 0));

@@ -156,8 +156,18 @@ fn few_rows_are_protected() {
     };
     let strict = Rules { min_rows: 34, ..Rules::default() };
     for wants in ["summary", "gradient", "closing"] {
-        assert_eq!(ask(strict, wants), "33 rows are used, and the plan asks for at least 34");
+        assert_eq!(ask(strict, wants), "fewer rows are used than the plan asks for, which is at least 34");
     }
+    // The owner is told how many.
+    let few = StudyPlan { rules: strict, ..plan.clone() };
+    let reply =
+        clinic(&few, &own[1], &Options::default()).answer(&question(&few, "site-1", 1, &["summary"], None).to_string());
+    assert!(
+        reply.words.ends_with("(not sent: 33 rows are used, and the plan asks for at least 34)"),
+        "{}",
+        reply.words
+    );
+    assert!(!reply.public_words.contains("33"), "{}", reply.public_words);
     let shares = Rules { parameters_per_row: 0.09, ..Rules::default() };
     for wants in ["gradient", "closing"] {
         assert_eq!(
