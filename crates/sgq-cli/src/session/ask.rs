@@ -76,14 +76,15 @@ pub fn table(questions: &[Question]) -> String {
     const SHOWN: usize = 6;
     let names: Vec<String> = questions.iter().map(|question| terminal::one_line(&question.name)).collect();
     let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(4);
-    let mut text = format!("  {:>6}  {:<widest$}  {:<8}  {:<40}  point", "ticket", "user", "wants", "why");
+    let tickets = questions.iter().map(|question| question.ticket.to_string().len()).max().unwrap_or(0).max(6);
+    let mut text = format!("  {:>tickets$}  {:<widest$}  {:<8}  {:<40}  point", "ticket", "user", "wants", "why");
     for (question, name) in questions.iter().zip(names) {
         let mut point: Vec<String> = question.point.iter().take(SHOWN).map(|number| short(*number)).collect();
         if question.point.len() > SHOWN {
             point.push("…".to_owned());
         }
         text += &format!(
-            "\n  {:>6}  {name:<widest$}  {:<8}  {:<40}  {}",
+            "\n  {:>tickets$}  {name:<widest$}  {:<8}  {:<40}  {}",
             question.ticket,
             wants(question),
             why(question),

@@ -112,8 +112,9 @@ fn a_file_is_tried_before_anybody_asks() {
     assert_eq!(
         printed,
         "\n  The first answer would disclose 14 numbers, and no more:\n\n    29 rows used\n    \
-         1 row left out, where a value is missing (\"age\": 1)\n    age: mean 46.89655172413793, deviation 17.568280247878967\n    \
-         sex: rows at \"f\": 14, \"m\": 14, \"x\": 1\n    target: rows at \"no\": 19, \"yes\": 10\n\n  \
+         1 row left out, where a value is missing (\"age\": 1)\n    age: mean 46.89655172, deviation 17.56828025\n    \
+         sex: rows at \"f\": 14, \"m\": 14, \"x\": 1\n    target: rows at \"no\": 19, \"yes\": 10\n    \
+         4 more: counts, sums of weights, and what a model without columns needs\n\n  \
          note: 1 row of \"sex\" at \"x\": few persons\n\n  \
          The plan's rules would answer: 29 rows for a model of 4 coefficients or a few more.\n"
     );

@@ -63,7 +63,9 @@ fn of_levels(column: &str, levels: &[String], users: &[(&str, &Summary)]) -> Vec
             let like = levels.iter().find(|other| *other != level && simple(other) == simple(level));
             let like = like.map(|like| format!("; others write {like:?}: is it the same?")).unwrap_or_default();
             let rows = counted(counts[place], "row", "rows");
-            notes.push(format!("{user} alone has the level {level:?} of {column:?}, in {rows}{like}"));
+            let reference =
+                if place == 0 { "; it is the reference level, which all others are compared with" } else { "" };
+            notes.push(format!("{user} alone has the level {level:?} of {column:?}, in {rows}{like}{reference}"));
         }
     }
     for (place, level) in levels.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use sgq::Detail;
 
-use super::{StudyPlan, Summary, TargetSummary, VariableSummary, own_scale::LARGEST_SIZE, rules::counted};
+use super::{Moments, StudyPlan, Summary, TargetSummary, VariableSummary, own_scale::LARGEST_SIZE, rules::counted};
 use crate::{
     first_few,
     glm::{Family, Weigh},
@@ -76,44 +76,60 @@ fn up_to(count: u64) -> String {
     }
 }
 
+/// Ten digits: what rounding has left after them says nothing.
+fn short(number: f64) -> f64 {
+    format!("{number:.9e}").parse().unwrap_or(number)
+}
+
 impl Summary {
     /// What it discloses, line by line.
     pub fn in_words(&self) -> String {
         let mut lines = vec![format!("{} used", counted(self.rows, "row", "rows"))];
+        let mut shown = 1;
         if self.rows_missing > 0 {
             let columns = self.missing_by_column.iter().map(|(column, count)| format!("{column:?}: {count}"));
             let columns = first_few(&columns.collect::<Vec<_>>());
-            lines.push(format!(
-                "{} left out, where a value is missing ({columns})",
-                counted(self.rows_missing, "row", "rows")
-            ));
+            let left_out = counted(self.rows_missing, "row", "rows");
+            lines.push(format!("{left_out} left out, where a value is missing ({columns})"));
+            shown += 1 + self.missing_by_column.len();
         }
         if self.weight != self.rows as f64 {
-            lines.push(format!("weights sum to {}", self.weight));
+            lines.push(format!("weights sum to {}", short(self.weight)));
+            shown += 1;
         }
         let level = |level: &String, rows: u64| format!("{level:?}: {rows}");
+        let both = |moments: &Moments| format!("mean {}, deviation {}", short(moments.mean), short(moments.deviation));
         for variable in &self.variables {
-            lines.push(match variable {
-                VariableSummary::Number { moments, .. } => {
-                    format!("{}: mean {}, deviation {}", variable.name(), moments.mean, moments.deviation)
-                }
+            let (words, numbers) = match variable {
+                VariableSummary::Number { moments, .. } => (both(moments), 2),
                 VariableSummary::Factor { levels, .. } => {
                     let counts: Vec<String> = levels.iter().map(|count| level(&count.level, count.rows)).collect();
-                    format!("{}: rows at {}", variable.name(), first_few(&counts))
+                    (format!("rows at {}", first_few(&counts)), levels.len())
                 }
-            });
+            };
+            lines.push(format!("{}: {words}", variable.name()));
+            shown += numbers;
         }
-        lines.push(match &self.target {
-            TargetSummary::Number { moments, .. } => {
-                format!("target: mean {}, deviation {}", moments.mean, moments.deviation)
-            }
+        let (words, numbers) = match &self.target {
+            TargetSummary::Number { moments, .. } => (both(moments), 2),
             TargetSummary::Levels { levels, .. } => {
                 let counts: Vec<String> = levels.iter().map(|count| level(&count.level, count.rows)).collect();
-                format!("target: rows at {}", first_few(&counts))
+                (format!("rows at {}", first_few(&counts)), levels.len())
             }
-            TargetSummary::Count { mean, .. } | TargetSummary::Positive { mean } => format!("target: mean {mean}"),
-        });
-        lines.extend(self.offset.iter().map(|it| format!("offset: mean {}, deviation {}", it.mean, it.deviation)));
+            TargetSummary::Count { mean, .. } | TargetSummary::Positive { mean } => {
+                (format!("mean {}", short(*mean)), 1)
+            }
+        };
+        lines.push(format!("target: {words}"));
+        shown += numbers;
+        if let Some(offset) = &self.offset {
+            lines.push(format!("offset: {}", both(offset)));
+            shown += 2;
+        }
+        match self.numbers().saturating_sub(shown as u64) {
+            0 => {}
+            more => lines.push(format!("{more} more: counts, sums of weights, and what a model without columns needs")),
+        }
         lines.join("\n")
     }
 }

@@ -189,7 +189,7 @@ fn what_is_odd_is_noted() {
     assert_eq!(
         notes(&[&north, &letters, &south]),
         [
-            "west alone has the level \"F\" of \"sex\", in 10 rows; others write \"f\": is it the same?",
+            "west alone has the level \"F\" of \"sex\", in 10 rows; others write \"f\": is it the same?; it is the reference level, which all others are compared with",
             "west alone has the level \"x\" of \"sex\", in 10 rows"
         ]
     );
