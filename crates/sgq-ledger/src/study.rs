@@ -347,6 +347,11 @@ impl<'a> Sources<'a> {
             }
             None => study.learned(self.session, &self.secants(&study)?),
         };
+        // Options are those of sgq fit.
+        statistics
+            .why_none
+            .iter_mut()
+            .for_each(|why| *why = why.replace(" (--close)", "").replace("--budget", "budget"));
         let unbounded = study.unbounded(&point, statistics.inference.as_ref());
         if statistics.why_none.is_some() && !unbounded.is_empty() {
             statistics.why_none =

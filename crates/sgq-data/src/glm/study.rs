@@ -114,16 +114,16 @@ impl Study<'_> {
     pub fn learned(&self, session: &Session<'_>, secants: &Secants) -> Statistics {
         let none = |why: &str| Statistics { why_none: Some(why.to_owned()), ..Statistics::default() };
         if session.belief::<Model>().is_none() {
-            return none("the method learns no curvature; a closing question (sgq fit --close) asks every user for it");
+            return none("the method learns no curvature; a closing question (--close) asks every user for it");
         }
         if !self.is_model_known() && self.users().count() == 1 {
             return none(
-                "one user alone tells no spread between users; a closing question (sgq fit --close) asks for that between rows",
+                "one user alone tells no spread between users; a closing question (--close) asks for that between rows",
             );
         }
         let Some((curvature, gradients)) = self.believed(session) else {
             return none(
-                "not everybody was asked; a larger budget, or a closing question to everybody (sgq fit --close), tells",
+                "not everybody was asked; give a larger --budget, or ask everybody a closing question (--close)",
             );
         };
         let hessian = match session.answers() {
