@@ -53,7 +53,7 @@ def glm(
     close: whether every user is asked one more question at the end, which makes standard errors, deviance and AIC exact. Without it
         standard errors are learned from gradients and approximate, and there is no deviance.
     std_errors: "model", as if the family were the truth and rows independent; or "clustered" by user.
-    method: a name of `sgq.methods()`; by default frugal, and saga for more than 10,000 users. `method_options` are its settings.
+    method: a name of `sgq.methods()`; by default frugal, and saga for more than 100,000 users. `method_options` are its settings.
     budget: the most queries; 500, or 10 for each user where that is more.
     precision: stops once every coefficient is believed to be within so many standard errors of the finished fit; 0.01 where the method
         can tell. Give 1e-6 to compare with other programs digit by digit.

@@ -157,7 +157,8 @@ def test_a_failure_of_progress_ends_the_run_at_once():
 @pytest.mark.parametrize("finished", [[], ["small"]])
 def test_ctrl_c_keeps_what_is_finished(finished):
     script = f"""
-import sys, numpy, sgq
+import signal, sys, numpy, sgq
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
 large = sgq.problems.quadratics(numpy.ones((200, 500)), numpy.eye(200, 500))
 problems = {{**{{name: sgq.problems.quadratics([1, 1], [0, 1]) for name in {finished}}}, "large": large}}
 def progress(done, total):

@@ -224,8 +224,8 @@ def test_questions_travel():
 def test_without_a_method_it_is_frugal():
     assert sgq.Session(x0=[5.0], users=4).method == "frugal"
     # With so many users a look at everybody with each query takes long, unless few of them are asked.
-    assert sgq.Session(x0=[5.0], users=10_001, smoothness=1.0).method == "saga"
-    assert sgq.Session(x0=[5.0], users=10_001, budget=100).method == "frugal"
+    assert sgq.Session(x0=[5.0], users=100_001, smoothness=1.0).method == "saga"
+    assert sgq.Session(x0=[5.0], users=100_001, budget=100).method == "frugal"
     with pytest.raises(ValueError, match="has no step size: name a method"):
         sgq.Session(x0=[5.0], users=4, step_size=0.1)
 
