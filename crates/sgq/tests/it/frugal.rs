@@ -35,6 +35,30 @@ fn advance(session: &mut Frugal, problem: &dyn Problem) -> (usize, Vec<f64>) {
     (query.user, query.point.to_vec())
 }
 
+/// Sessions that are restored before some of the queries ask and move as the one that goes on.
+pub fn goes_on_bit_for_bit(
+    session: &mut Frugal,
+    queries: usize,
+    is_restored_before: impl Fn(usize) -> bool,
+    advance: impl Fn(&mut Frugal) -> (usize, Vec<f64>),
+) {
+    let mut restored: Vec<Frugal> = Vec::new();
+    for query in 0..queries {
+        if is_restored_before(query) {
+            let bytes = session.snapshot().unwrap();
+            restored.push(Session::restore(method::frugal(), &bytes, Sight::Blind).unwrap());
+        }
+        let asked = advance(session);
+        for other in &mut restored {
+            assert_eq!(advance(other), asked);
+            assert_eq!(other.point(), session.point());
+        }
+    }
+    assert!(!restored.is_empty());
+    let last = session.snapshot().unwrap();
+    restored.iter().for_each(|other| assert_eq!(other.snapshot().unwrap(), last));
+}
+
 /// `‖∇f(x)‖`.
 fn slope(problem: &dyn Problem, x: &[f64]) -> f64 {
     let (mut mean, mut gradient) = (vec![0.0; x.len()], vec![0.0; x.len()]);
@@ -169,17 +193,7 @@ fn a_restored_session_goes_on_bit_for_bit() {
         Settings::new(vec![0.5; 3], 9),
     ] {
         let mut session = open(settings.seed(3));
-        let mut restored: Vec<Frugal> = Vec::new();
-        for _ in 0..40 {
-            let bytes = session.snapshot().unwrap();
-            restored.push(Session::restore(method::frugal(), &bytes, Sight::Blind).unwrap());
-            let asked = advance(&mut session, &problem);
-            for other in &mut restored {
-                assert_eq!(advance(other, &problem), asked);
-                assert_eq!(other.point(), session.point());
-            }
-        }
-        assert_eq!(restored.last().unwrap().snapshot().unwrap(), session.snapshot().unwrap());
+        goes_on_bit_for_bit(&mut session, 40, |_| true, |session| advance(session, &problem));
     }
 }
 
