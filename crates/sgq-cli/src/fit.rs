@@ -26,16 +26,15 @@ use sgq_bench::{
 };
 use sgq_data::{
     Card, Dataset,
-    glm::{MODEL_FORMAT, Model, Precision, Statistics, StdErrors, Subject, SubjectError},
+    glm::{MODEL_FORMAT, Model, Precision, StdErrors, Subject, SubjectError},
 };
 
-use crate::{Outcome, experiments::interrupt_flag, terminal};
+use crate::{Outcome, coefficients::influence_csv, experiments::interrupt_flag, terminal};
 use asking::Run;
 pub use asking::in_parts;
 use on_ledger::Users;
 use options::{DataOptions, FitError, MethodOptions, TableFormat};
 pub use options::{NewSetting, Tolerance, choose_method, parse};
-pub use report::reference_words;
 use report::{Report, SettingsReport};
 pub use step::StepRule;
 
@@ -270,7 +269,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     folder.write("report.html", fit_page::html(&told, gap.as_ref().map(Figure::svg).as_deref())?)?;
     folder.write_drawing("forest", fit_page::forest_svg(&told)?)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
-    folder.write("influence.csv", influence_csv(&data, &model.encoding.column_names(), &statistics))?;
+    folder.write("influence.csv", influence_csv(&model.encoding, &statistics, &data.user_names))?;
     match &gap {
         Some(figure) => {
             folder.write("gap.csv", gap_csv(&run))?;
@@ -322,21 +321,6 @@ fn stem(file: &Path) -> String {
 fn queries_csv(data: &Dataset, billed: &[u64]) -> String {
     let lines = data.user_names.iter().zip(billed).map(|(name, queries)| format!("{},{queries}\n", quoted(name)));
     "user,queries\n".to_owned() + &lines.collect::<String>()
-}
-
-/// What leaving a user out would change, in standard errors; nothing below the heading where that is not known.
-fn influence_csv(data: &Dataset, names: &[String], statistics: &Statistics) -> String {
-    let heading: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
-    let lines = statistics.influence.iter().map(|it| {
-        let changes = it.in_std_errors.iter().flatten().map(|change| format!("{change:?}"));
-        let changes = match &it.in_std_errors {
-            Some(_) => changes.collect::<Vec<_>>(),
-            None => vec![String::new(); names.len()],
-        };
-        let user = data.user_names.get(it.user).map_or_else(String::new, |name| quoted(name).to_string());
-        format!("{user},{},{},{}\n", quoted(&it.largest), it.flagged, changes.join(","))
-    });
-    format!("user,largest,flagged,{}\n", heading.join(",")) + &lines.collect::<String>()
 }
 
 /// `{:?}` prints the shortest digits that read back as the same number.

@@ -4,6 +4,7 @@ mod answer;
 mod bench;
 mod benchmark;
 mod certify;
+mod coefficients;
 mod experiments;
 mod fit;
 mod methods;

@@ -118,8 +118,8 @@ impl Ledger {
         read::check_whole(path, &connection, &header, log_is_there, lock.mark())?;
         let restored = restore(&connection, &header)?;
         schema::limit_log(&connection, header.settings.start.len())?;
-        let (accounts, longest) = read::accounts(&connection, header.users.len())?;
-        let rounds = Rounds::read(&connection, &header.seal)?;
+        let (accounts, longest) = read::accounts(&connection, &header)?;
+        let rounds = Rounds::read(&connection, &header)?;
         let asked_at = read::asked_at(&connection)?;
         let asked_in_vain = read::waits(&connection)?;
         let held = read::held(&connection)?;

@@ -152,7 +152,7 @@ impl Reader {
             Err(error @ (LedgerError::LostLog { .. } | LedgerError::LostEvents { .. })) => Some(error),
             Err(error) => return Err(error),
         };
-        let rounds = Rounds::read(&connection, &header.seal)?;
+        let rounds = Rounds::read(&connection, &header)?;
         Ok(Self { path: path.into(), connection, header, rounds, lost })
     }
 
@@ -198,7 +198,7 @@ impl Reader {
     fn status_of(&self, restored: Restored) -> Result<Status, LedgerError> {
         let Restored { session, before, seq, made_anew, .. } = restored;
         let study = self.study_status(&session, before)?;
-        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+        let (accounts, _) = accounts(&self.connection, &self.header)?;
         let missing = missing(&self.connection, &self.header, &session, &accounts)?;
         let users = self.user_statuses(&session, accounts)?;
         let is_spent: Vec<bool> = users.iter().map(|user| user.spent.is_some()).collect();
@@ -235,7 +235,7 @@ impl Reader {
 
     fn study_status(&self, session: &Session<'static>, before: Spent) -> Result<Option<StudyStatus>, LedgerError> {
         let Some(terms) = &self.header.terms else { return Ok(None) };
-        let sources = self.sources(session, &[], before);
+        let sources = self.sources(session, before);
         let open = sources.open_round();
         let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| self.users()[*user].name.clone()).collect();
         Ok(Some(StudyStatus {
@@ -250,9 +250,9 @@ impl Reader {
         }))
     }
 
-    fn sources<'a>(&'a self, session: &'a Session<'static>, accounts: &'a [Account], before: Spent) -> Sources<'a> {
+    fn sources<'a>(&'a self, session: &'a Session<'static>, before: Spent) -> Sources<'a> {
         let Self { connection, header, rounds, .. } = self;
-        Sources { connection, header, rounds, session, accounts, before }
+        Sources { connection, header, rounds, session, before }
     }
 
     /// The terms of a study by a plan; none where the ledger is not of one.
@@ -267,11 +267,11 @@ impl Reader {
 
     fn results_of(&self, std_errors: StdErrors) -> Result<Option<Results>, LedgerError> {
         let Restored { session, before, .. } = restore(&self.connection, &self.header)?;
-        let (accounts, _) = accounts(&self.connection, self.users().len())?;
+        let (accounts, _) = accounts(&self.connection, &self.header)?;
         let is_spent: Vec<bool> =
             accounts.iter().map(|account| self.protection().is_spent(account).is_some()).collect();
         let stopped = stop_words(&session, before, self.users(), &is_spent);
-        self.sources(&session, &accounts, before).results(std_errors, stopped)
+        self.sources(&session, before).results(std_errors, &accounts, stopped)
     }
 
     fn user_statuses(&self, session: &Session<'_>, accounts: Vec<Account>) -> Result<Vec<UserStatus>, LedgerError> {
@@ -338,7 +338,7 @@ impl Reader {
         let Restored { session, tickets, before, .. } = self.restored()?;
         let asked_at = self.asked_at()?;
         let shared = shared(&self.header);
-        let open = self.sources(&session, &[], before).open_round();
+        let open = self.sources(&session, before).open_round();
         let mut all = open.map_or_else(Vec::new, |(round, waits)| questions(round, waits, self.users(), &shared));
         let question = |query: Query| {
             let Query { ticket, user, point, wants, why, explored, .. } = query;
@@ -397,7 +397,8 @@ pub(crate) fn waits(connection: &Connection) -> Result<bool, LedgerError> {
 }
 
 /// What each user has disclosed, and the pull of its strongest answer.
-pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Account>, Vec<f64>), LedgerError> {
+pub(crate) fn accounts(connection: &Connection, header: &Header) -> Result<(Vec<Account>, Vec<f64>), LedgerError> {
+    let users = header.users.len();
     let (mut accounts, mut longest) = (vec![Account::default(); users], vec![0.0; users]);
     let sql = "SELECT a.user, e.numbers, a.sensitivity, a.noise, a.length * COALESCE(a.weight, 1) FROM events e \
                JOIN answers a ON a.seq = COALESCE(e.about, e.seq) WHERE e.kind IN ('answered', 'late') ORDER BY e.seq";
@@ -412,7 +413,9 @@ pub(crate) fn accounts(connection: &Connection, users: usize) -> Result<(Vec<Acc
         accounts[user].add(numbers.unwrap_or(0) as u64, privacy);
         longest[user] = length.max(longest[user]);
     }
-    add_reported(connection, &mut accounts)?;
+    if header.terms.is_some() {
+        add_reported(connection, &mut accounts)?;
+    }
     Ok((accounts, longest))
 }
 

@@ -123,6 +123,9 @@ impl Header {
 
     pub fn read(connection: &Connection) -> Result<Self, LedgerError> {
         let header = Self::of(Facts::read(connection)?)?;
+        if header.terms.is_none() {
+            return Ok(header);
+        }
         let sql = "SELECT * FROM events WHERE kind = 'begun' ORDER BY seq DESC LIMIT 1";
         let mut query = connection.prepare(sql)?;
         let mut rows = query.query([])?;

@@ -178,6 +178,8 @@ pub struct Results {
     pub unbounded: Vec<String>,
     /// Who adds noise to its answers: what it is worth is not in the standard errors.
     pub noisy: Vec<String>,
+    /// Whether the run diverged, so that the coefficients mean nothing.
+    pub diverged: bool,
     /// The method's name.
     pub method: String,
     /// Why no further question is put, in words.
@@ -199,7 +201,6 @@ pub(crate) struct Sources<'a> {
     pub header: &'a Header,
     pub rounds: &'a Rounds,
     pub session: &'a Session<'static>,
-    pub accounts: &'a [Account],
     /// What was paid before the session was made anew.
     pub before: Spent,
 }
@@ -313,7 +314,12 @@ impl<'a> Sources<'a> {
     }
 
     /// The table; none before everybody has answered the first question.
-    pub fn results(&self, std_errors: StdErrors, stopped: Option<String>) -> Result<Option<Results>, LedgerError> {
+    pub fn results(
+        &self,
+        std_errors: StdErrors,
+        accounts: &[Account],
+        stopped: Option<String>,
+    ) -> Result<Option<Results>, LedgerError> {
         let (Some(terms), Some(begun)) = (&self.header.terms, &self.header.begun) else { return Ok(None) };
         let Some(study) = self.study(std_errors) else { return Ok(None) };
         let present: Vec<usize> = self.present().map(|(member, _)| member.user).collect();
@@ -370,7 +376,8 @@ impl<'a> Sources<'a> {
             missing_by_column: missing_by_column.into_iter().map(|(column, rows)| (column.to_owned(), rows)).collect(),
             believed_off: precision.believed(self.session),
             unbounded,
-            noisy: self.noisy(&present),
+            noisy: self.noisy(&present, accounts),
+            diverged: matches!(self.session.stop_reason(), Some(StopReason::Diverged { .. })),
             method: self.session.name().to_owned(),
             stopped,
             queries: self.before.queries + meter.billed(),
@@ -387,8 +394,8 @@ impl<'a> Sources<'a> {
     }
 
     /// The names of those who have stated noise.
-    fn noisy(&self, present: &[usize]) -> Vec<String> {
-        let is_noisy = |user: &&usize| self.accounts.get(**user).is_some_and(|account| account.rho > 0.0);
+    fn noisy(&self, present: &[usize], accounts: &[Account]) -> Vec<String> {
+        let is_noisy = |user: &&usize| accounts.get(**user).is_some_and(|account| account.rho > 0.0);
         present.iter().filter(is_noisy).map(|user| self.header.users[*user].name.clone()).collect()
     }
 
@@ -478,7 +485,7 @@ impl Results {
             ("missing_by_column", missing.into()),
             ("reference_levels", references.into()),
             ("warnings", json!(self.warnings())),
-            ("diverged", json!(false)),
+            ("diverged", json!(self.diverged)),
         ] {
             fields.insert(name.to_owned(), value);
         }

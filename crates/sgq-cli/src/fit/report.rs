@@ -17,16 +17,13 @@ use super::{
     options::TableFormat,
     proof,
 };
-use crate::terminal::one_line;
+use crate::{
+    coefficients::{line, penalty, write_influence, write_references, write_statistics, write_table},
+    terminal::one_line,
+};
 
 /// How many of the most asked users are shown.
 const MOST_ASKED: usize = 5;
-
-/// How many levels of a factor are shown.
-const MOST_LEVELS: usize = 6;
-
-/// How many of those who matter too much are named.
-const MOST_FLAGGED: usize = 3;
 
 /// A fit with more than this part of the gap left says so loudly.
 const LOUD: f64 = 0.1;
@@ -269,58 +266,33 @@ impl<'a> Report<'a> {
             chosen.in_words(model.encoding.target(), "--family takes another")
         );
         let _ = writeln!(text, "  {}\n", self.what_was_minimised());
-        self.write_table(&mut text);
+        write_table(&mut text, &model.encoding, &model.standardised, self.statistics);
         text.push('\n');
-        let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {name:<19}{value}");
-        };
-        line("rows", &self.rows_in_words());
-        if let Some(inference) = &self.statistics.inference {
-            for row in inference.fit_statistics().lines().filter(|row| !row.starts_with("rows ")) {
-                match row.strip_prefix("Note: ") {
-                    Some(note) => line("note", note),
-                    None => {
-                        let (name, value) = row.split_at(row.len().min(19));
-                        line(name.trim_end(), value);
-                    }
-                }
-            }
-        }
-        for levels in reference_words(&model.encoding) {
-            line("reference level", &levels);
-        }
-        line("answers billed", &self.answers_in_words());
-        line("numbers sent", &self.numbers_in_words());
+        line(&mut text, "rows", &self.rows_in_words());
+        write_statistics(&mut text, self.statistics.inference.as_ref());
+        write_references(&mut text, &model.encoding);
+        line(&mut text, "answers billed", &self.answers_in_words());
+        line(&mut text, "numbers sent", &self.numbers_in_words());
         let most: Vec<String> =
             self.asked.most_asked.iter().map(|asked| format!("{} {}", one_line(&asked.user), asked.queries)).collect();
-        line("most asked", &most.join(", "));
+        line(&mut text, "most asked", &most.join(", "));
         if let Some(off) = self.believed_off {
-            line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)));
+            line(&mut text, "unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)));
         }
-        for influence in self.statistics.influence.iter().filter(|it| it.flagged).take(MOST_FLAGGED) {
-            let user = self.user_names.get(influence.user).map_or("", |name| name);
-            let words = match influence.largest_in_std_errors {
-                change if change.is_finite() => format!(
-                    "without {}, {} would change by {change:+.1} standard errors",
-                    one_line(user),
-                    one_line(&influence.largest)
-                ),
-                _ => format!("{} alone determines {}", one_line(user), one_line(&influence.largest)),
-            };
-            line("influence", &words);
-        }
+        write_influence(&mut text, self.statistics, self.user_names);
         if verbose {
             self.write_method(&mut text);
         }
-        let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {name:<19}{value}");
-        };
         if let Some(diagnostic) = &self.diagnostic {
             let part = short(100.0 * diagnostic.relative_gap);
-            line("gap", &format!("{}, {part}% of that at the start (diagnostic, not billed)", short(diagnostic.gap)));
+            line(
+                &mut text,
+                "gap",
+                &format!("{}, {part}% of that at the start (diagnostic, not billed)", short(diagnostic.gap)),
+            );
         }
-        line("stopped", &self.stop);
-        line("verdict", &self.verdict);
+        line(&mut text, "stopped", &self.stop);
+        line(&mut text, "verdict", &self.verdict);
         for note in &self.warnings {
             let _ = write!(text, "\n  {note}\n");
         }
@@ -329,11 +301,7 @@ impl<'a> Report<'a> {
 
     fn what_was_minimised(&self) -> String {
         let weighing = self.weigh;
-        let intercept = if self.model.encoding.has_intercept() { ", not on the intercept" } else { "" };
-        let penalty = match self.model.l2 {
-            0.0 => "no penalty".to_owned(),
-            l2 => format!("penalty λ = {l2} on standardised coefficients{intercept}"),
-        };
+        let penalty = penalty(self.model.l2, &self.model.encoding);
         let state = match self.converged {
             _ if self.diverged => "DIVERGED",
             Some(true) => "converged",
@@ -344,34 +312,10 @@ impl<'a> Report<'a> {
         format!("{weighing}, {penalty}; {state} after {} answers of {users} users", self.queries)
     }
 
-    fn write_table(&self, text: &mut String) {
-        if let Some(inference) = &self.statistics.inference {
-            let mut inference = inference.clone();
-            inference.coefficients.iter_mut().for_each(|line| line.name = one_line(&line.name));
-            inference.table().lines().for_each(|row| {
-                let _ = writeln!(text, "  {row}");
-            });
-            return;
-        }
-        let estimates = self.table.get("coefficients").and_then(Value::as_array).into_iter().flatten();
-        let named = |it: &Value| (one_line(it["name"].as_str().unwrap_or_default()), it["estimate"].as_f64());
-        let rows: Vec<(String, Option<f64>)> = estimates.map(named).collect();
-        let widest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        let _ = writeln!(text, "  {:<widest$}{:>14}", "", "estimate");
-        for (name, estimate) in &rows {
-            let _ = writeln!(text, "  {name:<widest$}{:>14}", estimate.map(short).unwrap_or_default());
-        }
-        if let Some(why) = &self.statistics.why_none {
-            let _ = writeln!(text, "\n  no standard errors: {why}");
-        }
-    }
-
     /// The method's own numbers.
     fn write_method(&self, text: &mut String) {
         let settings = &self.settings;
-        let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "  {name:<19}{value}");
-        };
+        let mut line = |name: &str, value: &str| line(text, name, value);
         let explores = settings.p.map(|p| format!(", p = {p}")).unwrap_or_default();
         line("method", &format!("{}{explores}", self.method));
         let rule = &settings.step_size_rule;
@@ -526,14 +470,4 @@ impl<'a> Report<'a> {
 fn references(encoding: &Encoding) -> Vec<Reference<'_>> {
     let levels = encoding.reference_levels().into_iter();
     levels.filter_map(|(column, levels)| Some(Reference { column, level: levels.first()? })).collect()
-}
-
-/// The same for a person.
-pub fn reference_words(encoding: &Encoding) -> Vec<String> {
-    let each = |(column, levels): (&str, &[String])| {
-        let shown: Vec<String> = levels.iter().take(MOST_LEVELS).map(|level| one_line(level)).collect();
-        let more = if levels.len() > shown.len() { ", …" } else { "" };
-        format!("{} = {} (of {}{more})", one_line(column), shown[0], shown.join(", "))
-    };
-    encoding.reference_levels().into_iter().map(each).collect()
 }

@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sgq_bench::{
     fit_page,
-    output::{Claim, Folder, quoted},
+    output::{Claim, Folder},
     readable::short,
 };
 use sgq_data::{
-    glm::{MODEL_FORMAT, Model, Weigh},
+    glm::{MODEL_FORMAT, Model},
     plan::StudyPlan,
 };
 use sgq_ledger::Results;
@@ -23,12 +23,11 @@ use thiserror::Error;
 use super::open;
 use crate::{
     Outcome,
-    fit::{Errors, reference_words},
+    coefficients::{influence_csv, line, penalty, write_influence, write_references, write_statistics, write_table},
+    fit::Errors,
     terminal::{self, counted, one_line},
 };
 
-/// How many of those who matter too much are named.
-const MOST_FLAGGED: usize = 3;
 /// What it writes.
 const FILES: [&str; 5] = ["report.html", "model.json", "forest.svg", "forest.png", "influence.csv"];
 
@@ -122,7 +121,7 @@ fn write(args: &Args, out: &Path, results: &Results, told: &Value) -> Result<Fol
     folder.write("report.html", fit_page::html(told, None)?)?;
     folder.write("model.json", serde_json::to_string_pretty(told)? + "\n")?;
     folder.write_drawing("forest", fit_page::forest_svg(told)?)?;
-    folder.write("influence.csv", influence_csv(results))?;
+    folder.write("influence.csv", influence_csv(&results.agreed.encoding, &results.statistics, &results.users))?;
     folder.commit()?;
     Ok(folder)
 }
@@ -134,7 +133,7 @@ fn model(results: &Results) -> Model {
         format: MODEL_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         interrupted: results.stopped.is_none(),
-        diverged: false,
+        diverged: results.diverged,
         user: "user".to_owned(),
         target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
         formula: formula.to_string(),
@@ -156,46 +155,22 @@ fn text(results: &Results) -> String {
     let StudyPlan { formula, family, weigh, l2, .. } = &results.terms.plan;
     let encoding = &results.agreed.encoding;
     let mut text = format!("\n  {}: {family}\n", one_line(&formula.to_string()));
-    let intercept = if encoding.has_intercept() { ", not on the intercept" } else { "" };
-    let penalty = match l2 {
-        0.0 => "no penalty".to_owned(),
-        l2 => format!("penalty λ = {l2} on standardised coefficients{intercept}"),
-    };
     let state = match (results.converged, &results.stopped) {
+        _ if results.diverged => "DIVERGED: the coefficients mean nothing,",
         (Some(true), _) if !results.unbounded.is_empty() => "converged, but for what may have no finite estimate,",
         (Some(true), _) => "converged",
         (Some(false), _) => "NOT CONVERGED",
         (None, _) => "stopped",
     };
     let (answers, users) = (results.queries, counted(results.users.len() as u64, "user"));
-    let _ = writeln!(text, "  {weigh}, {penalty}; {state} after {}; {users}\n", counted(answers, "answer"));
-    match &results.statistics.inference {
-        Some(inference) => {
-            let mut inference = inference.clone();
-            inference.coefficients.iter_mut().for_each(|line| line.name = one_line(&line.name));
-            inference.table().lines().for_each(|row| {
-                let _ = writeln!(text, "  {row}");
-            });
-        }
-        None => {
-            let names: Vec<String> = encoding.column_names().iter().map(|name| one_line(name)).collect();
-            let estimates = encoding.original_scale().coefficients(&results.point);
-            let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-            let _ = writeln!(text, "  {:<widest$}{:>14}", "", "estimate");
-            for (name, estimate) in names.iter().zip(estimates) {
-                let _ = writeln!(text, "  {name:<widest$}{:>14}", short(estimate));
-            }
-            let _ = writeln!(
-                text,
-                "\n  no standard errors: {}",
-                results.statistics.why_none.as_deref().unwrap_or_default()
-            );
-        }
-    }
+    let _ = writeln!(
+        text,
+        "  {weigh}, {}; {state} after {}; {users}\n",
+        penalty(*l2, encoding),
+        counted(answers, "answer")
+    );
+    write_table(&mut text, encoding, &results.point, &results.statistics);
     text.push('\n');
-    let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "  {name:<19}{value}");
-    };
     let missing: Vec<String> = results
         .missing_by_column
         .iter()
@@ -204,6 +179,7 @@ fn text(results: &Results) -> String {
         .collect();
     let study = results.study();
     line(
+        &mut text,
         "rows",
         &match study.rows_missing {
             0 => format!("{} used, none missing", study.rows),
@@ -212,75 +188,40 @@ fn text(results: &Results) -> String {
             }
         },
     );
-    if let Some(inference) = &results.statistics.inference {
-        for row in inference.fit_statistics().lines().filter(|row| !row.starts_with("rows ")) {
-            match row.strip_prefix("Note: ") {
-                Some(note) => line("note", note),
-                None => {
-                    let (name, value) = row.split_at(row.len().min(19));
-                    line(name.trim_end(), value);
-                }
-            }
-        }
-    }
-    for levels in reference_words(encoding) {
-        line("reference level", &levels);
-    }
+    write_statistics(&mut text, results.statistics.inference.as_ref());
+    write_references(&mut text, encoding);
     let reported = results.reported;
     line(
+        &mut text,
         "answers billed",
         &format!(
             "{answers} at a point, {} to the first question (counts, means, deviations, levels), {} to the closing one",
             reported.summaries, reported.closings
         ),
     );
-    line("numbers sent", &format!("{}, of these {} in first and closing answers", results.numbers, reported.numbers));
+    line(
+        &mut text,
+        "numbers sent",
+        &format!("{}, of these {} in first and closing answers", results.numbers, reported.numbers),
+    );
     match (results.last_step, results.believed_off) {
         (Some(moved), _) if results.converged == Some(false) => {
             let words = "standard errors off, the closing answers say: let it go on (sgq session extend)";
-            line("unsure", &format!("coefficients are {} {words}", short(moved)));
+            line(&mut text, "unsure", &format!("coefficients are {} {words}", short(moved)));
         }
         (Some(moved), _) => {
             let words = "standard errors at most, by a step of Newton's method that the closing answers give";
-            line("last step", &format!("{} {words}", short(moved)));
+            line(&mut text, "last step", &format!("{} {words}", short(moved)));
         }
         (None, Some(off)) => {
-            line("unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)))
+            line(&mut text, "unsure", &format!("{} standard errors at most, by stopping here (believed)", short(off)))
         }
         (None, None) => {}
     }
-    for influence in results.statistics.influence.iter().filter(|it| it.flagged).take(MOST_FLAGGED) {
-        let user = results.users.get(influence.user).map_or_else(String::new, |name| one_line(name));
-        let largest = one_line(&influence.largest);
-        let words = match influence.largest_in_std_errors {
-            change if change.is_finite() => {
-                format!("without {user}, {largest} would change by {change:+.1} standard errors")
-            }
-            _ => format!("{user} alone determines {largest}"),
-        };
-        line("influence", &words);
-    }
-    if results.terms.plan.weigh == Weigh::Users {
-        line("note", "users count alike, however many rows each has: this is not a glm of all rows");
-    }
+    write_influence(&mut text, &results.statistics, &results.users);
     for warning in results.warnings() {
-        line("note", &one_line(&warning));
+        line(&mut text, "note", &one_line(&warning));
     }
-    line("stopped", results.stopped.as_deref().unwrap_or("it goes on"));
+    line(&mut text, "stopped", results.stopped.as_deref().unwrap_or("it goes on"));
     text.trim_end().to_owned()
-}
-
-/// What leaving a user out would change, in standard errors.
-fn influence_csv(results: &Results) -> String {
-    let names = results.agreed.encoding.column_names();
-    let heading: Vec<String> = names.iter().map(|name| quoted(name).to_string()).collect();
-    let lines = results.statistics.influence.iter().map(|it| {
-        let changes = match &it.in_std_errors {
-            Some(changes) => changes.iter().map(|change| format!("{change:?}")).collect(),
-            None => vec![String::new(); names.len()],
-        };
-        let user = results.users.get(it.user).map_or_else(String::new, |name| quoted(name).to_string());
-        format!("{user},{},{},{}\n", quoted(&it.largest), it.flagged, changes.join(","))
-    });
-    format!("user,largest,flagged,{}\n", heading.join(",")) + &lines.collect::<String>()
 }

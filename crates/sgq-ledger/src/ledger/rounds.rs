@@ -42,7 +42,7 @@ impl Ledger {
 
     /// What came of a study so far; none before everybody has answered the first question, and where there is no plan.
     pub fn results(&self, std_errors: StdErrors) -> Result<Option<Results>, LedgerError> {
-        self.sources().results(std_errors, self.stop_message()).map_err(|error| error.of(&self.path))
+        self.sources().results(std_errors, &self.accounts, self.stop_message()).map_err(|error| error.of(&self.path))
     }
 
     /// What answers to questions to everybody cost and held.
@@ -74,8 +74,8 @@ impl Ledger {
     }
 
     fn sources(&self) -> Sources<'_> {
-        let Self { connection, header, rounds, session, accounts, before, .. } = self;
-        Sources { connection, header, rounds, session, accounts, before: *before }
+        let Self { connection, header, rounds, session, before, .. } = self;
+        Sources { connection, header, rounds, session, before: *before }
     }
 
     fn open_round(&self) -> Option<(&Round, Vec<usize>)> {
