@@ -64,7 +64,9 @@ impl Owner {
     }
 
     fn note(&self, words: &str) -> Result<(), String> {
-        let text = format!("{} {}\n", utc(SystemTime::now()), terminal::visible(words));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = sgq_ledger::time(i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
+        let text = format!("{now} {}\n", terminal::visible(words));
         let file = OpenOptions::new().create(true).append(true).open(&self.notes);
         file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
             let name = self.notes.file_name().unwrap_or_default().display();
@@ -84,46 +86,9 @@ fn names_no_value(error: &ClinicError) -> bool {
     )
 }
 
-/// The time to the second, as ISO 8601 has it.
-fn utc(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (mut days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let leap = |year: u64| u64::from(year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)));
-    let mut year = 1970;
-    while days >= 365 + leap(year) {
-        days -= 365 + leap(year);
-        year += 1;
-    }
-    let mut month = 1;
-    for length in [31, 28 + leap(year), 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    let [hour, minute, second] = [of_day / 3600, of_day / 60 % 60, of_day % 60];
-    format!("{year}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", days + 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn times_are_those_of_the_calendar() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (1_767_225_600, "2026-01-01T00:00:00Z"),
-        ] {
-            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
-        }
-    }
 
     #[test]
     fn notes_lie_beside_the_log() {
