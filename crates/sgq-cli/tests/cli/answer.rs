@@ -335,7 +335,7 @@ fn what_is_for_the_owner_does_not_go_through_a_pipe() {
         );
     }
     let notes = notes(place.path());
-    assert_eq!(notes.matches("Z error: mine.csv: column \"age\" ").count(), 2, "{notes}");
+    assert_eq!(notes.matches(" UTC error: mine.csv: column \"age\" ").count(), 2, "{notes}");
     assert!(notes.contains("line 2 has \"2O\""), "{notes}");
     // What is about the command is said to whoever typed it.
     let none = ["answer", "--plan", "model.plan", "--data", "none.csv", "--as", "clinic-7"];
