@@ -10,7 +10,7 @@ from typing import Any
 from .._glm_result import GlmResult
 from .._minimize import PARTS, Answered, OptimizeResult, _outcome
 from .._sgq import Ledger, Query, Session
-from ._flwr import Grid, Network, RecordDict, Reply, arrays_in, log, records, words_in
+from ._flwr import Grid, Network, RecordDict, Reply, Word, arrays_in, log, records, words_in
 from ._members import Members
 
 # The longest wait before a question is put again, in seconds.
@@ -138,8 +138,7 @@ class _Asking:
         while not self.ended:
             self.members.look()
             self.look_who_is_there()
-            for query in self.session.ask_many(MANY):
-                self.take_up(query)
+            self.ask()
             self.release()
             if not self.out and not self.may_come_back():
                 break
@@ -177,9 +176,14 @@ class _Asking:
         for query in self.session.pending():
             self.take_up(query)
         for event in self.ledger.history() if self.ledger is not None else ():
-            if event["kind"] in ("away", "back", "leave"):
-                change = self.absent.add if event["reason"] == NOT_CONNECTED else self.absent.discard
+            if event["kind"] in ("away", "back", "left") and event["user"] is not None:
+                change = self.absent.add if event["words"] == NOT_CONNECTED else self.absent.discard
                 change(self.users.index(event["user"]))
+
+    def ask(self) -> None:
+        """As many further questions as may be out."""
+        for query in self.session.ask_many(MANY):
+            self.take_up(query)
 
     def take_up(self, query: Query) -> None:
         is_held = self.ledger is not None and query.ticket[1] in self.ledger.held
@@ -244,7 +248,7 @@ class _Asking:
             self.messages[out.message] = (out.query, now + self.ttl)
 
     def content(self, query: Query) -> RecordDict:
-        words = {"ticket": query.ticket[1], "user": self.name_of(query), "wants": query.wants}
+        words: dict[str, Word | None] = {"ticket": query.ticket[1], "user": self.name_of(query), "wants": query.wants}
         if self.is_study:
             return records({**words, "question": query.line}, {})
         return records(words, {"point": query.point})
@@ -313,7 +317,7 @@ class _Asking:
 
     def release(self) -> None:
         """Tells the answers whose turn it is, and those of an earlier run."""
-        while (out := next((out for out in self.out.values() if out.is_held), None)) is not None:
+        while not self.ended and (out := next((out for out in self.out.values() if out.is_held), None)) is not None:
             if self.in_order and out is not self.first():
                 return
             try:
@@ -336,6 +340,9 @@ class _Asking:
         log.info("question %d: %s answered%s; %d queries%s", query.ticket[1], self.name_of(query), took, session.queries, left)
         if self.callback is not None and self.callback(session):
             self.ended = True
+        # At once, so that whom to ask does not depend on how many answers came together.
+        if not self.ended:
+            self.ask()
 
     def came_to_nothing(self, out: Out, why: str) -> None:
         """A question is put again after a while, or fails."""

@@ -35,6 +35,7 @@ __all__ = [
     "RecordDict",
     "Reply",
     "Strategy",
+    "Word",
     "arrays_in",
     "error_of",
     "log",

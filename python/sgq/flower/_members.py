@@ -80,7 +80,7 @@ class Members:
         if self.names is not None and name not in self.names:
             self.note(f"node {node} says that it is {name[:80]!r}, who is no user of this session: it is not asked")
             return None
-        if self.pinned and self.pinned.get(name) != node:
+        if self.pinned.get(name, node) != node:
             self.note(f"node {node} says that it is {name!r}, and is not the node of {name!r}: it is not asked")
             return None
         if (other := self.node_of(name)) is not None:

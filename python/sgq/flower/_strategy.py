@@ -121,9 +121,9 @@ class StrategicQuery(Strategy):
                 if reply.has_error():
                     raise ValueError(error_of(reply))
                 metric = dict(next(iter(reply.content.metric_records.values()), {}))
-                weight = metric.get(self.weighted_by_key) if self.weighted_by_key is not None else None
+                weight = metric.get(self.weighted_by_key or "")
                 gradient = (self.layout.rounded(query.point) - self._answered(reply.content)) / self.local_rate
-                session.tell(query, gradient, weight=weight if "weights" not in self.settings else None)
+                session.tell(query, gradient, weight=weight if isinstance(weight, (int, float)) and "weights" not in self.settings else None)
                 metrics.append(metric)
             except (TypeError, ValueError) as error:
                 log.warning("aggregate_train: %s failed: %s", self.asking.name_of(query), error)

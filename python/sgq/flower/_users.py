@@ -11,7 +11,7 @@ import numpy as np
 from .. import __version__
 from .._minimize import PARTS, _parts
 from .._sgq import Clinic
-from ._flwr import ClientApp, Context, RecordDict, arrays_in, log, records, register, words_in
+from ._flwr import ClientApp, Context, RecordDict, Word, arrays_in, log, records, register, words_in
 
 Name = Callable[[Context], str]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -55,7 +55,7 @@ def user(app: ClientApp, *, name: Name | None = None) -> Callable[[Function], Fu
             more = (words.get("wants"),) if of_three else ()
             parts = _parts(answer(point, context, *more), point.size, (*PARTS, "privacy"))
             sent = {key: np.asarray(parts[key], dtype=float) for key in ARRAYS if parts.get(key) is not None}
-            numbers = {key: float(parts[key]) for key in NUMBERS if parts.get(key) is not None}
+            numbers: dict[str, Word | None] = {key: float(parts[key]) for key in NUMBERS if parts.get(key) is not None}
             if parts.get("privacy") is not None:
                 numbers["privacy"] = [float(number) for number in parts["privacy"]]
             return records({"ticket": words.get("ticket"), "user": me, **numbers}, sent)
