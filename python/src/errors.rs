@@ -130,6 +130,14 @@ pub fn not_to_be_copied() -> PyErr {
     )
 }
 
+/// A ledger of which only a study has what was asked for.
+pub fn of_no_plan(path: &std::path::Path) -> PyErr {
+    PyValueError::new_err(format!(
+        "{} is of no plan, and has no coefficients with names: `point` is where it stands",
+        path.display()
+    ))
+}
+
 /// What everybody has agreed to, and cannot be read.
 pub fn plan(error: PlanError) -> PyErr {
     let words = error.to_string();

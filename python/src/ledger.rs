@@ -13,12 +13,14 @@ use sgq_ledger::{Ledger as File, Privacy, Reader, Taking, User};
 use crate::{
     answer::Said,
     errors,
+    glm::kind_of_errors,
     inner::{Inner, View},
     record,
     record::Verdict,
     session::Session,
+    study,
     tickets::warn_of,
-    types::{self, Account, ArrayLike, Event, Paid, TicketLike, UserLike, UsersLike},
+    types::{self, Account, ArrayLike, Event, FitResult, Paid, TicketLike, UserLike, UsersLike},
     wanted::{Asked, Wanted},
 };
 
@@ -162,6 +164,36 @@ impl Ledger {
     /// What each user has disclosed, and what became of its questions: a list of dicts.
     fn accounts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Account<'py>>> {
         record::accounts(py, &self.path)
+    }
+
+    /// What has come of a study by a plan so far: coefficients with standard errors, exact once everybody has answered the closing
+    /// question at the end, and approximate until then. None before everybody has answered the first question.
+    ///
+    /// errors: which standard errors: "model", as glm does; or "clustered" by user.
+    #[pyo3(signature = (errors = "model"))]
+    fn result<'py>(mut slf: PyRefMut<'py, Self>, py: Python<'py>, errors: &str) -> PyResult<Option<FitResult<'py>>> {
+        let std_errors = kind_of_errors("errors", errors)?;
+        let path = slf.path.clone();
+        if slf.plan.is_none() {
+            return Err(errors::of_no_plan(&path));
+        }
+        let inner = &mut slf.as_super().inner;
+        let ledger = if matches!(inner, Inner::Ledger(_)) { Some(inner.ledger()?) } else { None };
+        let results = study::results(py, ledger, &path, std_errors)?;
+        results.map(|(results, answers)| study::told(py, &results, &answers)).transpose()
+    }
+
+    /// Whose questions fail again and again in a study by a plan, and since when: pairs of a name and words. Nobody else is asked at a
+    /// point meanwhile, so that what others may still disclose is not spent: `back` lets it be asked again, and so does opening the file
+    /// again; `leave` goes on without it.
+    fn failing(mut slf: PyRefMut<'_, Self>) -> PyResult<Vec<(String, String)>> {
+        slf.as_super().inner.failing()
+    }
+
+    /// Who will not answer what everybody is asked in a study by a plan (`fail` said so since the file was opened), and why: pairs of a
+    /// name and the reason. The study waits for them: opening the file again asks them again, and `leave` goes on without them.
+    fn refusals(mut slf: PyRefMut<'_, Self>) -> Vec<(String, String)> {
+        slf.as_super().inner.refusals()
     }
 
     /// Goes through the whole record, and says whether it is what it claims to be.

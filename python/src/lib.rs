@@ -19,6 +19,7 @@ mod record;
 mod remaining;
 mod session;
 mod simulated;
+mod study;
 mod tickets;
 mod types;
 mod wanted;

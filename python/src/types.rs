@@ -151,6 +151,11 @@ typed! {
 }
 
 typed! {
+    /// What a regression has found.
+    FitResult(PyAny): named!("sgq._glm_result", "GlmResult")
+}
+
+typed! {
     /// A row of the record.
     Event(PyDict): named!("sgq._record", "Event")
 }

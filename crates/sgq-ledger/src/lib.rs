@@ -47,6 +47,7 @@ mod record;
 mod recover;
 mod reply;
 mod restore;
+mod results;
 mod rounds;
 pub mod schema;
 mod seal;
