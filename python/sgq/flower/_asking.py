@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,6 @@ def run(
     wait: float = 1.0,
     patience: float = 120.0,
     in_order: bool = False,
-    nodes: Mapping[str, int] | None = None,
     callback: Callable[[Session], Any] | None = None,
 ) -> OptimizeResult | GlmResult:
     """Puts the questions of a session to its users' nodes, until it stops. Returns what `sgq.minimize` does; for a study by a plan, its
@@ -71,9 +70,10 @@ def run(
     seconds that doubles each time.
     patience: seconds to wait for users who are not connected: at the beginning for everybody, later where nobody else can be asked. Who
     is not connected by then is away, and back when it is connected again.
-    nodes: each user's node by number, as `flwr supernode list` shows them: nobody else can then speak in its name. Numbers last only where
-    nodes have keys.
     callback: called with the session after every answer; a true value ends the run.
+
+    A node is that of the user by whose name its key was registered (`flwr supernode register north.pub --name north`); one that was not
+    registered by a name is asked whose it is, and believed.
 
     Everything that lasts is in the session: on a ledger (`sgq.open`), the same call in another `flwr run` goes on at the same question.
     """
@@ -85,9 +85,7 @@ def run(
     if retries < 0:
         raise ValueError(f"retries is {retries!r}: it must not be negative")
     users = [str(name) for name in getattr(session, "names", ())] or [f"user-{number}" for number in range(len(session.weights))]
-    if strangers := sorted(set(nodes or ()) - set(users)):
-        raise ValueError(f"nodes has {strangers[0]!r}, who is no user of the session")
-    asking = _Asking(Network(grid), session, users, nodes, in_order, callback)
+    asking = _Asking(Network(grid), session, users, in_order, callback)
     asking.timeout, asking.ttl, asking.retries, asking.wait, asking.patience = timeout, ttl, retries, wait, patience
     try:
         return asking.run()
@@ -108,7 +106,6 @@ class _Asking:
         network: Network,
         session: Session,
         users: list[str],
-        nodes: Mapping[str, int] | None,
         in_order: bool,
         callback: Callable[[Session], Any] | None,
     ) -> None:
@@ -119,7 +116,7 @@ class _Asking:
         self.users = users
         self.in_order = in_order
         self.callback = callback
-        self.members = Members(network, users, nodes, self.note)
+        self.members = Members(network, users, self.note)
         self.out: dict[tuple[int, int], Out] = {}
         # Every message that may still be answered, also where its question has failed since, and until when.
         self.messages: dict[str, tuple[Query, float]] = {}

@@ -81,14 +81,15 @@ class Network:
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
 
-    def nodes(self) -> set[int]:
-        return set(self.grid.get_node_ids())
+    def nodes(self) -> dict[int, str]:
+        """The nodes that are connected, each with the name by which its key was registered; an empty one where none was."""
+        return {node.node_id: node.name for node in self.grid.get_nodes()}
 
     def send(self, kind: str, node: int, content: RecordDict, ttl: float) -> str | None:
         """The message's id, to know its reply by; None where it could not be sent."""
         # One by one: of several, Flower does not say which one could not be sent.
         ids = list(self.grid.push_messages([Message(content, node, f"query.{kind}", ttl=ttl)]))
-        return ids[0] if ids else None
+        return (ids[0] or None) if ids else None
 
     def receive(self, ids: Iterable[str]) -> Iterator[Reply]:
         """What has come for these messages. A reply to another one is left alone, whoever seems to have sent it."""

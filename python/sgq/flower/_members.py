@@ -1,9 +1,13 @@
-"""Who is connected, by name: a node's number is another one after each start without a key of its own."""
+"""Who is connected, by name: a node's number is another one after each start without a key of its own.
+
+A node whose key was registered by a name (`flwr supernode register north.pub --name north`) is that user, and no other. Others are asked
+once whose they are, and believed.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from ._flwr import Grid, Network, Reply, records, words_in
 
@@ -23,12 +27,10 @@ class Members:
         self,
         network: Network,
         names: Collection[str] | None,
-        pinned: Mapping[str, int] | None = None,
         note: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.network = network
         self.names = None if names is None else set(names)
-        self.pinned = pinned or {}
         self.note = note
         # The user of each node that has said who it is, in the order in which they said so; None where it is nobody's.
         self.user_of: dict[int, str | None] = {}
@@ -44,12 +46,15 @@ class Members:
             return
         self.next_look = now + LOOK
         there = self.network.nodes()
-        for node in set(self.user_of) - there:
+        for node in set(self.user_of) - set(there):
             del self.user_of[node]
         self.due = {node: at for node, at in self.due.items() if node in there}
-        for node in sorted(there - set(self.user_of) - set(self.greeted.values())):
+        for node in sorted(set(there) - set(self.user_of) - set(self.greeted.values())):
             if self.due.setdefault(node, now) <= now:
                 self.due[node] = now + AGAIN
+                if there[node]:
+                    self._is(node, there[node])
+                    continue
                 message = self.network.send("hello", node, records({"protocol": 1}, {}), HELLO)
                 if message is not None:
                     self.greeted[message] = node
@@ -72,20 +77,17 @@ class Members:
         except ValueError as error:
             self.note(f"node {node} does not say whose it is: {error}")
             return True
-        self.user_of[node] = self._user(node, name)
+        self._is(node, name)
         return True
 
-    def _user(self, node: int, name: str) -> str | None:
-        """The user that a node speaks for; None where it speaks for nobody, which is noted."""
-        if self.names is not None and name not in self.names:
-            self.note(f"node {node} says that it is {name[:80]!r}, who is no user of this session: it is not asked")
-            return None
-        if self.pinned.get(name, node) != node:
-            self.note(f"node {node} says that it is {name!r}, and is not the node of {name!r}: it is not asked")
-            return None
-        if (other := self.node_of(name)) is not None:
-            self.note(f"node {node} says that it is {name!r}, and so does node {other}: it is asked once that one is gone")
-        return name
+    def _is(self, node: int, name: str) -> None:
+        """Takes note of whose a node is."""
+        is_user = self.names is None or name in self.names
+        if not is_user:
+            self.note(f"node {node} is of {name[:80]!r}, who is no user of this session: it is not asked")
+        elif (other := self.node_of(name)) is not None:
+            self.note(f"node {node} is of {name!r}, and so is node {other}: it is asked once that one is gone")
+        self.user_of[node] = name if is_user else None
 
     def node_of(self, name: str) -> int | None:
         """A user's node: the first one that has said so."""

@@ -45,7 +45,7 @@ class StrategicQuery(Strategy):
     wait for; None waits for one and takes all who are connected then.
     at_a_time: how many users are asked in a round. ledger: the file of the session, which another run goes on with; None keeps it in memory.
     weighted_by_key: the metric in a user's reply that says what it counts, as in `FedAvg`; None for all the same.
-    patience: seconds to wait for users at the beginning. nodes: each user's node by number, as in `run`.
+    patience: seconds to wait for users at the beginning.
 
     A round in which nobody answers changes nothing, and rounds after the session has stopped ask nobody. Users are not asked to evaluate, which
     would be a question too: give `evaluate_fn` to `start`.
@@ -66,7 +66,6 @@ class StrategicQuery(Strategy):
         arrayrecord_key: str = "arrays",
         configrecord_key: str = "config",
         patience: float = 120.0,
-        nodes: Mapping[str, int] | None = None,
         **settings: Any,
     ) -> None:
         if not (local_rate > 0 and np.isfinite(local_rate)):
@@ -76,7 +75,7 @@ class StrategicQuery(Strategy):
         if "x0" in settings or "open" in settings:
             raise TypeError("x0 is initial_arrays of start, and open is at_a_time")
         self.method, self.users, self.at_a_time, self.settings = method, users, at_a_time, settings
-        self.local_rate, self.ledger, self.patience, self.nodes = local_rate, ledger, patience, nodes
+        self.local_rate, self.ledger, self.patience = local_rate, ledger, patience
         self.weighted_by_key = weighted_by_key
         self.arrayrecord_key, self.configrecord_key = arrayrecord_key, configrecord_key
         self.session = None
@@ -152,7 +151,7 @@ class StrategicQuery(Strategy):
             self.session = open_ledger(self.ledger, self.method, users=list(users), **given)
         else:
             self.session = Session(self.method, users=len(users), x0=x0, open=self.at_a_time, **self.settings)
-        self.asking = _Asking(Network(grid), self.session, list(users), self.nodes, in_order=False, callback=None)
+        self.asking = _Asking(Network(grid), self.session, list(users), in_order=False, callback=None)
         self.asking.patience = self.patience
         self.asking.take_up_record()
         self.asking.gather()

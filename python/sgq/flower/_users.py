@@ -144,7 +144,8 @@ def _kept(reply: Callable[[RecordDict, Context], RecordDict]) -> Callable[[Recor
         except Refusal as refusal:
             log.warning("no answer: %s", refusal)
             return records({"error": str(refusal) or "it refuses"}, {})
-        except Exception as error:
+        # A SystemExit would end the process without a reply, and Flower would wait a minute for it.
+        except (Exception, SystemExit) as error:
             log.exception("no answer, because of an exception")
             return records({"error": f"{type(error).__name__} in its app: its node's log has the rest"}, {})
 

@@ -8,6 +8,7 @@ from collections import deque
 import numpy as np
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
+from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
@@ -20,8 +21,8 @@ GONE, FAILED = 5, 2
 class Node:
     """A node: an app, its configuration, and how it misbehaves."""
 
-    def __init__(self, app, config):
-        self.app, self.config = app, config
+    def __init__(self, app, config, registered=""):
+        self.app, self.config, self.registered = app, config, registered
         # Messages that it has taken and not answered; for how many looks each answer takes; what becomes of the next ones.
         self.taken = deque()
         self.slow = 0
@@ -57,6 +58,9 @@ class Loopback(Grid):
 
     def get_node_ids(self):
         return list(self.nodes)
+
+    def get_nodes(self):
+        return [NodeInfo(node_id=number, name=node.registered) for number, node in self.nodes.items()]
 
     def push_messages(self, messages):
         ids = []

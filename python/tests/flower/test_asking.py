@@ -5,7 +5,7 @@ import pytest
 
 import sgq
 import sgq.flower
-from grid import CENTRES, federation, gradient, number_of, quadratic_app
+from grid import CENTRES, Node, federation, gradient, number_of, quadratic_app
 from flwr.clientapp import ClientApp
 
 SETTINGS = {"x0": [5.0, 5.0], "smoothness": [1.0, 2.0, 3.0, 4.0], "seed": 7, "budget": 40, "tol": None}
@@ -238,15 +238,31 @@ def test_everybody_going_is_waited_for_and_then_said(tmp_path):
 
 def test_strangers_and_doubles_are_not_asked(tmp_path):
     grid = federation()
-    for number, part in ((1, 9), (2, 3)):
-        grid.nodes[number] = type(grid.nodes[number_of(grid, 3)])(quadratic_app(), {"partition-id": part, "num-partitions": 4})
-    real = number_of(grid, 3)
+    grid.nodes[201] = Node(quadratic_app(), {"partition-id": 9, "num-partitions": 4})
+    grid.nodes[202] = Node(quadratic_app(), {"partition-id": 3, "num-partitions": 4})
     with ledger(tmp_path) as session:
-        result = sgq.flower.run(grid, session, nodes={"user-3": max(real, 100)})
+        result = sgq.flower.run(grid, session)
         notes = str([event["words"] for event in session.history() if event["kind"] == "noted"])
-    assert "user-9" in notes and "who is no user of this session" in notes and "is not the node of 'user-3'" in notes
+    assert "node 201 is of 'user-9', who is no user of this session" in notes
+    assert "node 202 is of 'user-3', and so is node 107: it is asked once that one is gone" in notes
     assert result.x.tobytes() == here().x.tobytes()
-    assert all(message.metadata.dst_node_id >= 100 for message in grid.sent if message.metadata.message_type == "query.gradient")
+    assert not {201, 202} & {message.metadata.dst_node_id for message in grid.sent if message.metadata.message_type == "query.gradient"}
+
+
+def test_whoever_was_registered_by_a_name_cannot_speak_in_another(tmp_path):
+    grid = federation()
+    impostor, real = grid.nodes[number_of(grid, 3)], number_of(grid, 0)
+    impostor.config = {"user": "user-0"}
+    for node in grid.nodes.values():
+        node.registered = f"user-{node.config.get('partition-id', 3)}"
+    with ledger(tmp_path) as session:
+        sgq.flower.run(grid, session, retries=0)
+        failures, counts = session.failures(), session.queries_per_user
+    assert counts[3] == 0 and counts[0] > 0
+    assert "the question is for 'user-3', and this is 'user-0'" in failures[0][2]
+    asked = [message for message in grid.sent if message.metadata.message_type == "query.gradient"]
+    assert {message.metadata.dst_node_id for message in asked if message.content["sgq"]["user"] == "user-0"} == {real}
+    assert not any(message.metadata.message_type == "query.hello" for message in grid.sent)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +272,6 @@ def test_strangers_and_doubles_are_not_asked(tmp_path):
         ({"ttl": 10, "timeout": 20}, "Flower would forget"),
         ({"retries": -1}, "retries is -1"),
         ({"patience": float("nan")}, "patience is nan"),
-        ({"nodes": {"north": 3}}, "'north', who is no user"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(tmp_path, how, message):
