@@ -31,6 +31,7 @@ from typing import Any
 CONNECTION = "hospitals"
 # Names become file names and words of commands.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Seconds. A task waits this long for its process at most; Flower's own default is 1.
 TASK_POLL = 0.2
 START_TIMEOUT = 30.0
@@ -214,7 +215,9 @@ class Federation:
     def _start(self, name: str, words: list[Any], home: Path, cwd: Path | None) -> None:
         if self._find(name):
             raise FederationError(f"{name} is running already; end it with: python federation.py down {self.folder}")
-        with (self.logs / f"{name}.log").open("wb") as log:
+        path = self.logs / f"{name}.log"
+        path.write_bytes(b"")
+        with path.open("ab") as log:
             process = subprocess.Popen(
                 _command(words), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=cwd,
                 env=self.environment(home), start_new_session=True,
@@ -227,7 +230,7 @@ class Federation:
         while not there():
             process = self.processes.get(name)
             if process and process.poll() is not None:
-                raise FederationError(f"{name} ended with exit code {process.returncode}: {_last_words(self.log(name))}")
+                raise FederationError(f"{name} ended: {_last_words(self.log(name))}")
             if time.monotonic() > end:
                 raise FederationError(f"{name} is not there after {timeout:g} s; see {self.logs / name}.log")
             time.sleep(0.1)
@@ -363,8 +366,13 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 
 def _last_words(log: str) -> str:
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return " | ".join(lines[-4:])
+    """Why a process of Flower ended: what stands below its exit code, or else its last lines."""
+    lines = [line.strip() for line in COLOUR.sub("", log).splitlines()]
+    code = next((at for at, line in enumerate(lines) if "Exit Code:" in line), None)
+    if code is None:
+        return " | ".join([line for line in lines if line][-4:])
+    end = lines.index("", code) if "" in lines[code:] else len(lines)
+    return " | ".join(lines[code:end]).removeprefix("ERROR :     ")
 
 
 # The command line.
@@ -472,7 +480,7 @@ def _watch(federation: Federation, names: list[str]) -> None:
             if process.poll() is None:
                 again.pop(name, None)
             elif time.monotonic() > again.setdefault(name, time.monotonic() + RESTART_PAUSE):
-                print(f"  {name} ended ({process.returncode}) and is started again", flush=True)
+                print(f"  {name} ended and is started again: {_last_words(federation.log(name))}", flush=True)
                 federation.start_node(name)
                 again.pop(name)
         time.sleep(0.5)
