@@ -1,0 +1,27 @@
+"""The coordinator: trains the network by asking one hospital at a time for its gradient."""
+
+import csv
+
+import torch
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+from model import model
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+import sgq
+import sgq.flower
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    config, network = context.run_config, model()
+    with open(config["users"], newline="") as file:
+        users = [row["user"] for row in csv.DictReader(file)]
+    start = parameters_to_vector(network.parameters()).detach().numpy()
+    with sgq.open(config["ledger"], users=users, x0=start, open=config["open"]) as session:
+        result = sgq.flower.run(grid, session)
+    vector_to_parameters(torch.from_numpy(result.x), network.parameters())
+    torch.save(network.state_dict(), f"{config['ledger']}.pt")
+    print(f"{result.message}: {result.queries} answers; the network is in {config['ledger']}.pt")
