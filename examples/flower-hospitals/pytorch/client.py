@@ -1,4 +1,4 @@
-"""A hospital: answers with the gradient of the network's loss on its own rows."""
+"""A hospital: answers with the gradient of the model's loss on its own rows."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The coordinator: trains the network by asking one hospital at a time for its gradient."""
+"""The coordinator: trains the model by asking one hospital at a time for its gradient."""
 
 import csv
 
@@ -16,12 +16,12 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    config, network = context.run_config, model()
+    config, trained = context.run_config, model()
     with open(config["users"], newline="") as file:
         users = [row["user"] for row in csv.DictReader(file)]
-    start = parameters_to_vector(network.parameters()).detach().numpy()
+    start = parameters_to_vector(trained.parameters()).detach().numpy()
     with sgq.open(config["ledger"], users=users, x0=start, open=config["open"]) as session:
         result = sgq.flower.run(grid, session)
-    vector_to_parameters(torch.from_numpy(result.x), network.parameters())
-    torch.save(network.state_dict(), f"{config['ledger']}.pt")
-    print(f"{result.message}: {result.queries} answers; the network is in {config['ledger']}.pt")
+    vector_to_parameters(torch.from_numpy(result.x), trained.parameters())
+    torch.save(trained.state_dict(), f"{config['ledger']}.pt")
+    print(f"{result.queries} answers, {result.message}. The model is in {config['ledger']}.pt")
