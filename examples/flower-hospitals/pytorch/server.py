@@ -20,7 +20,7 @@ def main(grid: Grid, context: Context) -> None:
     with open(config["users"], newline="") as file:
         users = [row["user"] for row in csv.DictReader(file)]
     start = parameters_to_vector(trained.parameters()).detach().numpy()
-    with sgq.open(config["ledger"], users=users, x0=start, open=config["open"]) as session:
+    with sgq.open(config["ledger"], users=users, x0=start, tol="auto", open=config["open"]) as session:
         result = sgq.flower.run(grid, session)
     vector_to_parameters(torch.from_numpy(result.x), trained.parameters())
     torch.save(trained.state_dict(), f"{config['ledger']}.pt")
