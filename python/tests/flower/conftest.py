@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items):
 def federation(tmp_path_factory):
     """A SuperLink that takes registered nodes only, and no node yet. Everything is ended after the tests of the module."""
     from certificates import make_keys
-    from federation import Federation
+    from deployment import Federation
 
     with Federation(tmp_path_factory.mktemp("federation")) as federation:
         make_keys(federation.keys, ["north", "south", "west"])
