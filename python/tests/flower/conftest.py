@@ -10,7 +10,8 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "flower-hospitals"
 HAS_FLOWER = find_spec("flwr") is not None
 
 if HAS_FLOWER:
-    sys.path.insert(0, str(EXAMPLE))
+    # The script that starts a federation; and the studies that other tests have too.
+    sys.path[:0] = [str(EXAMPLE), str(Path(__file__).parents[1])]
 
 
 def pytest_collection_modifyitems(items):
