@@ -13,10 +13,12 @@ from ._glm_result import GlmResult
 from ._minimize import OptimizeResult, User, minimize
 from ._record import LedgerDamaged, LedgerError, LedgerInUse
 from ._run import queries_to, run
-from ._sgq import Ledger, Problem, Query, Remaining, Session, Verdict, __version__, methods, recover
+from ._sgq import Clinic, ClinicReply, Ledger, Problem, Query, Remaining, Session, Verdict, __version__, methods, recover
 from ._sgq import open as open  # not in __all__: a star must not hide Python's own
 
 __all__ = [
+    "Clinic",
+    "ClinicReply",
     "GlmResult",
     "Ledger",
     "LedgerDamaged",

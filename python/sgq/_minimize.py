@@ -230,6 +230,8 @@ def _run(
     if len(session.queries_per_user) != len(users):
         there = len(session.queries_per_user)
         raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
+    if isinstance(session, Ledger) and session.plan is not None:
+        raise ValueError(f"{session.path} is a study by a plan, whose users answer with lines: loop over it, and give it each by tell_line")
     history: list[Answered] = []
     ended = False
     start = session.point if session.steps == 0 else None
@@ -249,12 +251,25 @@ def _run(
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
+    return _outcome(session, history, ended, fun, at_start, stacklevel=4)
+
+
+def _outcome(
+    session: Session,
+    history: list[Answered],
+    ended: bool,
+    fun: float | None = None,
+    at_start: float | None = None,
+    *,
+    stacklevel: int,
+) -> OptimizeResult:
+    """What came of a run; fun and at_start are the objective now and before, where it is known."""
     message, is_loud = _message(session, ended, fun, at_start)
     if is_loud:
-        warn(message, RuntimeWarning, stacklevel=3)
+        warn(message, RuntimeWarning, stacklevel=stacklevel)
     asked, explored, steps = (np.concatenate(part) for part in zip(*history)) if history else (np.array([], int),) * 3
     return OptimizeResult(
-        x=point,
+        x=session.point,
         fun=fun,
         jac=session.surrogate_gradient,
         success=session.stop_reason in CONVERGED,

@@ -40,6 +40,7 @@ class Event(TypedDict):
     at: datetime
     kind: Literal[
         "asked",
+        "held",
         "answered",
         "late",
         "refused",
@@ -53,6 +54,9 @@ class Event(TypedDict):
         "extended",
         "rebuilt",
         "waited",
+        "round",
+        "reported",
+        "begun",
         "noted",
     ]
     ticket: int | None

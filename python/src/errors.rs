@@ -12,6 +12,10 @@ use sgq::{
     session::{EarlierError, MemberError, RestoreError},
     storage::StorageError,
 };
+use sgq_data::{
+    InFile, ReadError,
+    plan::{ClinicError, LogError, PlanError},
+};
 use sgq_ledger::{LedgerError, Rejected};
 
 /// Exceptions that are written in Python.
@@ -126,13 +130,37 @@ pub fn not_to_be_copied() -> PyErr {
     )
 }
 
-/// A ledger whose users answer by a plan, and not with gradients from Python.
-pub fn of_a_plan(path: &std::path::Path) -> PyErr {
+/// A ledger of which only a study has what was asked for.
+pub fn of_no_plan(path: &std::path::Path) -> PyErr {
     PyValueError::new_err(format!(
-        "{0} is of a study by a plan, whose users answer with sgq answer: sgq session run and exchange ask them, and GlmResult.from_json \
-         reads the model.json that sgq session result {0} --out FOLDER writes",
-        path.display(),
+        "{} is of no plan, and has no coefficients with names: `point` is where it stands",
+        path.display()
     ))
+}
+
+/// What everybody has agreed to, and cannot be read.
+pub fn plan(error: PlanError) -> PyErr {
+    let words = error.to_string();
+    match error {
+        PlanError::Unreadable { cause, .. } => io::Error::new(cause.kind(), words).into(),
+        _ => PyValueError::new_err(words),
+    }
+}
+
+/// A clinic that cannot answer at all.
+pub fn clinic(error: ClinicError) -> PyErr {
+    let words = error.to_string();
+    match error {
+        ClinicError::File(InFile { error: ReadError::Io(error), .. })
+        | ClinicError::Log(LogError::File { error, .. }) => io::Error::new(error.kind(), words).into(),
+        ClinicError::Log(LogError::InUse { .. }) => PyRuntimeError::new_err(words),
+        _ => PyValueError::new_err(words),
+    }
+}
+
+/// A study of which nobody knows yet how many parameters it has.
+pub fn no_point() -> PyErr {
+    PyValueError::new_err("the study has no point yet: not everybody has answered the first question")
 }
 
 /// Settings that are not those of the file.

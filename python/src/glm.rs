@@ -1,7 +1,7 @@
 //! A regression over users with the table that a statistician expects: `sgq.glm`.
 
 mod asking;
-mod told;
+pub mod told;
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ pub fn glm(
     let formula: Formula = formula.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
     let family: Option<Family> = family.map(str::parse).transpose().map_err(value)?;
     let weigh: Weigh = weigh.parse().map_err(|error| PyValueError::new_err(format!("weigh is {weigh:?}: {error}")))?;
-    let std_errors = kind_of_errors(std_errors)?;
+    let std_errors = kind_of_errors("std_errors", std_errors)?;
     positive("precision", precision)?;
     if !(l2 >= 0.0 && l2.is_finite()) {
         return Err(PyValueError::new_err(format!("l2 is {l2}: it must be finite, and not negative")));
@@ -205,11 +205,12 @@ fn in_words(error: &SubjectError) -> String {
     format!("{error}{option}")
 }
 
-fn kind_of_errors(word: &str) -> PyResult<StdErrors> {
+/// Which standard errors are meant; `what` names the keyword in errors.
+pub fn kind_of_errors(what: &str, word: &str) -> PyResult<StdErrors> {
     match word {
         "model" => Ok(StdErrors::Model),
         "clustered" => Ok(StdErrors::Clustered),
-        _ => Err(PyValueError::new_err(format!("std_errors is {word:?}: it must be \"model\" or \"clustered\""))),
+        _ => Err(PyValueError::new_err(format!("{what} is {word:?}: it must be \"model\" or \"clustered\""))),
     }
 }
 

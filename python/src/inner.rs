@@ -4,7 +4,9 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use sgq::{Answer, Query, Session as Opened, Ticket, session::Failure};
-use sgq_ledger::{Extension, Ledger, LedgerError, Privacy, Question, Reader, Reply, Status, Told};
+use sgq_ledger::{
+    Absence, Extension, Heard, Ledger, LedgerError, Missing, Privacy, Question, Reader, Reply, Status, Taking, Told,
+};
 
 use crate::errors;
 
@@ -21,9 +23,38 @@ pub enum Inner {
 /// A session to look at.
 pub struct View {
     session: Opened<'static>,
-    pending: Vec<Query>,
+    pending: Vec<Question>,
     paid_before: Paid,
+    stop_message: Option<String>,
+    /// Who answers no question to everybody, and whose questions fail again and again; and why.
+    refusals: Vec<(String, String)>,
+    failing: Vec<(String, String)>,
+    waits_for_model: bool,
     pub is_closed: bool,
+}
+
+/// A question, wherever it is from. Its ticket is that of the record, where there is one.
+pub enum Asked {
+    /// Of a session in memory.
+    Plain(Query),
+    /// Of a session on a file.
+    Recorded(Question),
+}
+
+impl Asked {
+    pub fn ticket(&self) -> Ticket {
+        match self {
+            Self::Plain(query) => query.ticket,
+            Self::Recorded(question) => Ticket(question.ticket),
+        }
+    }
+
+    pub fn user(&self) -> usize {
+        match self {
+            Self::Plain(query) => query.user,
+            Self::Recorded(question) => question.user,
+        }
+    }
 }
 
 /// What was paid before a session was made anew from its answers, by a version of the program that would have asked otherwise.
@@ -32,17 +63,6 @@ pub struct Paid {
     pub queries: u64,
     pub cost: f64,
     pub numbers: u64,
-}
-
-/// What is to become of an answer.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Taking {
-    /// It is used, where it is not out of line.
-    Checked,
-    /// It is used.
-    Accepted,
-    /// It waits for its turn.
-    Held,
 }
 
 /// Members that change.
@@ -94,32 +114,73 @@ impl Inner {
         }
     }
 
-    pub fn ask(&mut self, py: Python<'_>) -> PyResult<Option<Query>> {
+    /// Why the run stopped, in words.
+    pub fn stop_message(&mut self) -> Option<String> {
         match self {
-            Self::Plain(session) => py.detach(|| session.ask()).map_err(errors::choice),
+            Self::Plain(session) => session.stop_message(),
+            Self::Ledger(ledger) => unlocked(ledger).stop_message(),
+            Self::View(view) => view.stop_message.clone(),
+        }
+    }
+
+    /// Whether nobody knows yet how many parameters there are.
+    pub fn waits_for_model(&mut self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Ledger(ledger) => unlocked(ledger).waits_for_model(),
+            Self::View(view) => view.waits_for_model,
+        }
+    }
+
+    /// Who has said that it will not answer what everybody is asked, and why.
+    pub fn refusals(&mut self) -> Vec<(String, String)> {
+        match self {
+            Self::Plain(_) => Vec::new(),
+            Self::Ledger(ledger) => unlocked(ledger).refusals(),
+            Self::View(view) => view.refusals.clone(),
+        }
+    }
+
+    /// Whose questions fail again and again in a study, and since when.
+    pub fn failing(&mut self) -> PyResult<Vec<(String, String)>> {
+        match self {
+            Self::Plain(_) => Ok(Vec::new()),
+            Self::Ledger(ledger) => unlocked(ledger).failing().map(in_words).map_err(errors::ledger),
+            Self::View(view) => Ok(view.failing.clone()),
+        }
+    }
+
+    pub fn ask(&mut self, py: Python<'_>) -> PyResult<Option<Asked>> {
+        match self {
+            Self::Plain(session) => {
+                py.detach(|| session.ask()).map(|query| query.map(Asked::Plain)).map_err(errors::choice)
+            }
             _ => {
                 let ledger = self.ledger()?;
-                py.detach(|| ledger.ask()).map(|question| question.map(asked)).map_err(errors::ledger)
+                py.detach(|| ledger.ask()).map(|question| question.map(Asked::Recorded)).map_err(errors::ledger)
             }
         }
     }
 
-    pub fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Query>> {
+    pub fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Asked>> {
         match self {
-            Self::Plain(session) => py.detach(|| session.ask_many(most)).map_err(errors::choice),
+            Self::Plain(session) => {
+                let queries = py.detach(|| session.ask_many(most)).map_err(errors::choice)?;
+                Ok(queries.into_iter().map(Asked::Plain).collect())
+            }
             _ => {
                 let ledger = self.ledger()?;
                 let questions = py.detach(|| ledger.ask_many(most)).map_err(errors::ledger)?;
-                Ok(questions.into_iter().map(asked).collect())
+                Ok(questions.into_iter().map(Asked::Recorded).collect())
             }
         }
     }
 
-    pub fn pending(&mut self) -> Vec<Query> {
+    pub fn pending(&mut self) -> Vec<Asked> {
         match self {
-            Self::Plain(session) => session.pending().collect(),
-            Self::Ledger(ledger) => unlocked(ledger).pending().into_iter().map(asked).collect(),
-            Self::View(view) => view.pending.clone(),
+            Self::Plain(session) => session.pending().map(Asked::Plain).collect(),
+            Self::Ledger(ledger) => unlocked(ledger).pending().into_iter().map(Asked::Recorded).collect(),
+            Self::View(view) => view.pending.iter().cloned().map(Asked::Recorded).collect(),
         }
     }
 
@@ -147,6 +208,21 @@ impl Inner {
             _ => ledger.tell_from(ticket.0, &reply, user, taking == Taking::Accepted),
         });
         told.map(why_odd).map_err(errors::ledger)
+    }
+
+    /// Takes a line of a user; returns why its user does not answer, where it says so, and why the answer is odd, if it is.
+    pub fn tell_line(
+        &mut self,
+        py: Python<'_>,
+        line: &str,
+        sender: Option<usize>,
+        taking: Taking,
+    ) -> PyResult<(Option<String>, Option<String>)> {
+        let ledger = self.ledger()?;
+        Ok(match py.detach(|| ledger.tell_line(line, sender, taking)).map_err(errors::ledger)? {
+            Heard::Told(told) => (None, why_odd(told)),
+            Heard::Error(words) => (Some(words), None),
+        })
     }
 
     /// Uses an answer that was held until now; returns why it is odd, if it is.
@@ -219,23 +295,39 @@ impl View {
         let session = Opened::restore(ledger.method().clone(), &bytes, sgq::Sight::Blind);
         let session = session
             .map_err(|error| LedgerError::Damaged { path: Some(ledger.path().into()), what: error.to_string() })?;
-        let pending = ledger.pending().into_iter().map(asked).collect();
-        Ok(Self { session, pending, paid_before: paid_before(ledger), is_closed: true })
+        Ok(Self {
+            session,
+            pending: ledger.pending(),
+            paid_before: paid_before(ledger),
+            stop_message: ledger.stop_message(),
+            refusals: ledger.refusals(),
+            // It is closed, whatever the disk says.
+            failing: ledger.failing().map(in_words).unwrap_or_default(),
+            waits_for_model: ledger.waits_for_model(),
+            is_closed: true,
+        })
     }
 
     /// What another program may be writing to just now, as it is at this moment.
     pub fn read(reader: &Reader, status: &Status) -> Result<Self, LedgerError> {
         let session = reader.session()?;
-        // Both are in the order in which the questions were asked.
-        let tickets = reader.asked_at()?.into_keys();
-        let of_record = |(query, ticket): (Query, u64)| Query { ticket: Ticket(ticket), ..query };
-        let pending = session.pending().zip(tickets).map(of_record).collect();
         let paid_before = Paid {
             queries: status.queries - session.queries(),
             cost: status.cost - session.meter().cost(),
             numbers: status.numbers - session.meter().numbers(),
         };
-        Ok(Self { session, pending, paid_before, is_closed: false })
+        let is_failing = |it: &Missing| status.study.is_some() && it.absence == Absence::Failing;
+        Ok(Self {
+            session,
+            pending: reader.pending()?,
+            paid_before,
+            stop_message: status.stopped.clone(),
+            // They are asked again whenever the ledger is opened, so that no file says who they are.
+            refusals: Vec::new(),
+            failing: in_words(status.missing.iter().filter(|it| is_failing(it)).cloned().collect()),
+            waits_for_model: status.study.as_ref().is_some_and(|study| !study.begun),
+            is_closed: false,
+        })
     }
 
     pub fn session(&self) -> &Opened<'static> {
@@ -265,7 +357,6 @@ fn why_odd(told: Told) -> Option<String> {
     if let Told::Flagged(why) = told { Some(why) } else { None }
 }
 
-fn asked(question: Question) -> Query {
-    let Question { ticket, user, point, wants, why, explored, .. } = question;
-    Query { ticket: Ticket(ticket), user, point, explored, why, wants }
+fn in_words(missing: Vec<Missing>) -> Vec<(String, String)> {
+    missing.into_iter().map(|it| (it.name, it.words)).collect()
 }

@@ -3,24 +3,25 @@
 use std::{collections::VecDeque, path::PathBuf};
 
 use pyo3::{
-    exceptions::{PyFileNotFoundError, PyTypeError, PyValueError},
+    exceptions::{PyFileNotFoundError, PyValueError},
     prelude::*,
-    types::{PyDict, PyString},
+    types::PyDict,
 };
-use sgq::{Method, Sight, Ticket};
-use sgq_ledger::{Ledger as File, Plan, Privacy, Protection, Reader, User};
+use sgq::Ticket;
+use sgq_ledger::{Ledger as File, Privacy, Reader, Taking, User};
 
 use crate::{
     answer::Said,
     errors,
-    given::{Given, opened},
-    inner::{Inner, Taking, View},
-    keywords::count,
-    method, record,
+    glm::kind_of_errors,
+    inner::{Inner, View},
+    record,
     record::Verdict,
     session::Session,
+    study,
     tickets::warn_of,
-    types::{self, Account, ArrayLike, Event, Paid, TicketLike, UserLike, UsersLike},
+    types::{self, Account, ArrayLike, Event, FitResult, Paid, TicketLike, UserLike, UsersLike},
+    wanted::{Asked, Wanted},
 };
 
 /// A session on a file, which `sgq.open` opens: every question is on the disk before it is given, and every answer before it is used.
@@ -36,6 +37,9 @@ pub struct Ledger {
     /// otherwise. None where it goes on exactly where it was.
     #[pyo3(get)]
     made_anew: Option<String>,
+    /// Of a study by a plan, what tells the plan from any other; None where there is none.
+    #[pyo3(get)]
+    plan: Option<String>,
 }
 
 #[pymethods]
@@ -96,17 +100,31 @@ impl Ledger {
     ) -> PyResult<()> {
         let said = Said::new(&gradient, loss, hessian, variance, weight, cost);
         let privacy = privacy.map(|(sensitivity, noise)| private(sensitivity, noise)).transpose()?;
-        let taking = match (hold, accepted) {
-            (true, true) => {
-                return Err(PyValueError::new_err(
-                    "hold and accepted do not go together: it is looked at when it is told",
-                ));
-            }
-            (true, false) => Taking::Held,
-            (false, true) => Taking::Accepted,
-            (false, false) => Taking::Checked,
-        };
-        slf.as_super().take(py, &ticket, said, privacy, taking)
+        slf.as_super().take(py, &ticket, said, privacy, taking(accepted, hold)?)
+    }
+
+    /// Takes what a user has sent: a line of JSON with the ticket of its question (`Query.line` is the question), and an answer, such as
+    /// `{"ticket": 17, "gradient": [0.5, -1]}`, or `"summary"` or `"closing"` in a study by a plan. Where the line has an `"error"` in
+    /// its place, this notes it in the record and returns its words; the question is still out, and `fail` says that it will not be
+    /// answered. Else it returns None. What is no answer is recorded as refused, and is a ValueError.
+    ///
+    /// user: who has sent it, where that is known: a line in another name, or about somebody else's question, is refused.
+    /// accepted, hold: as in `tell`; an answer to what everybody is asked is never held.
+    #[pyo3(signature = (line, user = None, *, accepted = false, hold = false))]
+    fn tell_line(
+        mut slf: PyRefMut<'_, Self>,
+        py: Python<'_>,
+        line: &str,
+        user: Option<UserLike<'_>>,
+        accepted: bool,
+        hold: bool,
+    ) -> PyResult<Option<String>> {
+        let session = slf.as_super();
+        let sender = user.map(|user| session.user(&user)).transpose()?;
+        let (said, odd) = session.inner.tell_line(py, line, sender, taking(accepted, hold)?)?;
+        let name = sender.and_then(|user| session.names.get(user)).cloned();
+        odd.map_or(Ok(()), |why| warn_of(py, &why, name.as_deref()))?;
+        Ok(said)
     }
 
     /// Uses an answer that was kept by `tell(…, hold=True)` until now, by this program or an earlier one.
@@ -148,6 +166,36 @@ impl Ledger {
         record::accounts(py, &self.path)
     }
 
+    /// What has come of a study by a plan so far: coefficients with standard errors, exact once everybody has answered the closing
+    /// question at the end, and approximate until then. None before everybody has answered the first question.
+    ///
+    /// errors: which standard errors: "model", as glm does; or "clustered" by user.
+    #[pyo3(signature = (errors = "model"))]
+    fn result<'py>(mut slf: PyRefMut<'py, Self>, py: Python<'py>, errors: &str) -> PyResult<Option<FitResult<'py>>> {
+        let std_errors = kind_of_errors("errors", errors)?;
+        let path = slf.path.clone();
+        if slf.plan.is_none() {
+            return Err(errors::of_no_plan(&path));
+        }
+        let inner = &mut slf.as_super().inner;
+        let ledger = if matches!(inner, Inner::Ledger(_)) { Some(inner.ledger()?) } else { None };
+        let results = study::results(py, ledger, &path, std_errors)?;
+        results.map(|(results, answers)| study::told(py, &results, &answers)).transpose()
+    }
+
+    /// Whose questions fail again and again in a study by a plan, and since when: pairs of a name and words. Nobody else is asked at a
+    /// point meanwhile, so that what others may still disclose is not spent: `back` lets it be asked again, and so does opening the file
+    /// again; `leave` goes on without it.
+    fn failing(mut slf: PyRefMut<'_, Self>) -> PyResult<Vec<(String, String)>> {
+        slf.as_super().inner.failing()
+    }
+
+    /// Who will not answer what everybody is asked in a study by a plan (`fail` said so since the file was opened), and why: pairs of a
+    /// name and the reason. The study waits for them: opening the file again asks them again, and `leave` goes on without them.
+    fn refusals(mut slf: PyRefMut<'_, Self>) -> Vec<(String, String)> {
+        slf.as_super().inner.refusals()
+    }
+
     /// Goes through the whole record, and says whether it is what it claims to be.
     fn verify(&self, py: Python<'_>) -> PyResult<Verdict> {
         record::verify(py, &self.path)
@@ -170,6 +218,11 @@ impl Ledger {
 /// and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
 /// that the file was made with.
 ///
+/// With plan=, the file of a plan that `sgq plan new` has made, it is a study: a regression over users who all have the plan. Everybody is
+/// asked for counts and means first (`Query.wants` is "summary"); start, weights and what users say follow from the plan and from that.
+/// Answers come as lines: `Ledger.tell_line`, and `Clinic` on the users' side. `Ledger.result` is what has come of it. To open a study
+/// lets everybody be asked again whose questions have failed again and again.
+///
 /// A file that is made without any budget has one of 500 queries, or 10 for each user where that is more; `extend` raises it.
 ///
 /// path: the file. method: as in `Session`. users: their names, or how many they are: they are then called user-0, user-1 and so on.
@@ -179,20 +232,28 @@ impl Ledger {
 /// of one that is length_factor (a million) times longer than those of all others; "refuse" is the default. unexpected: the same of one
 /// that is unexpected_factor (10) times as far from what the model expects of it as the answers of all others are long; "refuse" is
 /// the default, and methods without a model expect nothing.
+/// precision: of a study, how many standard errors a coefficient may be off when it stops, by the method's own estimate (0.01, where the
+/// method can tell and there is no tol). close: whether everybody is asked the closing question at the end, which makes standard errors
+/// exact (True).
 /// read_only: to look at it as it is now, also while another program writes to it.
 /// All other settings are those of `Session`, but for problem and earlier.
 #[pyfunction]
-#[pyo3(signature = (path, method = None, *, users = None, protection = None, read_only = false, **settings: "Any"))]
+#[pyo3(signature = (path, method = None, *, users = None, plan = None, precision = None, close = None, protection = None, read_only = false,
+    **settings: "Any"))]
+#[allow(clippy::too_many_arguments)] // they are keywords
 pub fn open<'py>(
     py: Python<'py>,
     path: PathBuf,
     method: Option<&str>,
     users: Option<UsersLike<'py>>,
+    plan: Option<PathBuf>,
+    precision: Option<f64>,
+    close: Option<bool>,
     protection: Option<types::Protection<'py>>,
     read_only: bool,
     settings: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Py<Ledger>> {
-    let wanted = Wanted::new(py, method, users, protection, settings)?;
+    let wanted = Wanted::new(py, Asked { method, users, plan, precision, close, protection, settings })?;
     if read_only {
         if !wanted.is_nothing() {
             return Err(PyValueError::new_err("read_only is for a session that is there: give its path alone"));
@@ -201,24 +262,23 @@ pub fn open<'py>(
     }
     let ledger = match (path.exists(), wanted.is_nothing()) {
         (true, _) => {
-            let ledger = py.detach(|| File::open(&path)).map_err(errors::ledger)?;
-            if ledger.terms().is_some() {
-                return Err(errors::of_a_plan(&path));
-            }
+            let mut ledger = py.detach(|| File::open(&path)).map_err(errors::ledger)?;
+            wanted.check_plan(&ledger)?;
             let differences = wanted.differences(&ledger)?;
             if !differences.is_empty() {
                 return Err(errors::differs(&path, &differences));
             }
+            ledger.ask_failing_again().map_err(errors::ledger)?;
             ledger
         }
         (false, true) => {
             return Err(PyFileNotFoundError::new_err(format!(
-                "{}: there is no such file; with users= and x0= it would be made",
+                "{}: there is no such file; with users= and x0=, or plan=, it would be made",
                 path.display()
             )));
         }
         (false, false) => {
-            let plan = wanted.plan()?;
+            let plan = wanted.made()?;
             py.detach(|| File::create(&path, &plan)).map_err(errors::ledger)?
         }
     };
@@ -226,6 +286,7 @@ pub fn open<'py>(
     let billed_before = record::billed_before(&path, ledger.queries(), ledger.session()).map_err(errors::ledger)?;
     // Whoever asks for the history may be in another folder by then.
     let path = std::path::absolute(&path)?;
+    let plan = ledger.terms().map(|terms| terms.plan.id());
     let session = Session {
         problem: None,
         method: ledger.session().name().to_owned(),
@@ -236,27 +297,20 @@ pub fn open<'py>(
         waiting: ledger.pending().iter().map(|question| Ticket(question.ticket)).collect(),
         inner: Inner::of(ledger),
     };
-    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew }))
+    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew, plan }))
 }
-
-/// The queries of a session that is given no budget.
-const DEFAULT_BUDGET: u64 = 500;
-const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
 fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
     let path = std::path::absolute(path)?;
     let read = || {
         let reader = Reader::open(&path)?;
-        if reader.terms().is_some() {
-            return Ok(None);
-        }
         let status = reader.status()?;
         let view = View::read(&reader, &status)?;
         let billed = record::billed_before(&path, status.queries, view.session())?;
-        Ok(Some((reader, status, view, billed)))
+        Ok((reader, status, view, billed))
     };
-    let read = py.detach(read).map_err(errors::ledger)?;
-    let (reader, status, view, billed_before) = read.ok_or_else(|| errors::of_a_plan(&path))?;
+    let (reader, status, view, billed_before) = py.detach(read).map_err(errors::ledger)?;
+    let plan = reader.terms().map(|terms| terms.plan.id());
     let session = Session {
         problem: None,
         method: status.method,
@@ -267,11 +321,23 @@ fn to_read(py: Python<'_>, path: PathBuf) -> PyResult<Py<Ledger>> {
         waiting: VecDeque::new(),
         inner: Inner::View(Box::new(view)),
     };
-    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew: status.made_anew }))
+    Py::new(py, PyClassInitializer::from(session).add_subclass(Ledger { path, made_anew: status.made_anew, plan }))
 }
 
 fn names(users: &[User]) -> Vec<String> {
     users.iter().map(|user| user.name.clone()).collect()
+}
+
+/// What is to become of an answer.
+fn taking(accepted: bool, hold: bool) -> PyResult<Taking> {
+    match (hold, accepted) {
+        (true, true) => {
+            Err(PyValueError::new_err("hold and accepted do not go together: it is looked at when it is told"))
+        }
+        (true, false) => Ok(Taking::Held),
+        (false, true) => Ok(Taking::Accepted),
+        (false, false) => Ok(Taking::Checked),
+    }
 }
 
 fn private(sensitivity: f64, noise: f64) -> PyResult<Privacy> {
@@ -282,189 +348,4 @@ fn private(sensitivity: f64, noise: f64) -> PyResult<Privacy> {
         )));
     }
     Ok(Privacy { sensitivity, noise })
-}
-
-/// The users by name, or how many they are.
-enum Users {
-    Named(Vec<String>),
-    Counted(usize),
-}
-
-/// What a session on a file is to be, as far as it was said.
-struct Wanted<'py> {
-    method: Option<String>,
-    users: Option<Users>,
-    protection: Option<Protection>,
-    settings: Bound<'py, PyDict>,
-}
-
-impl<'py> Wanted<'py> {
-    fn new(
-        py: Python<'py>,
-        method: Option<&str>,
-        users: Option<UsersLike<'py>>,
-        protection: Option<types::Protection<'py>>,
-        settings: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Self> {
-        let given = PyDict::new(py);
-        for (key, value) in settings.into_iter().flatten() {
-            let name: String = key.extract()?;
-            if ["problem", "earlier"].contains(&&*name) {
-                return Err(PyTypeError::new_err(format!(
-                    "sgq.open has no keyword {name}: a session on a file asks users who are somewhere else, and has only its own answers"
-                )));
-            }
-            // None is what a caller passes on that was not told anything; but of tolerances it is one.
-            if !value.is_none() || name == "tol" {
-                given.set_item(key, value)?;
-            }
-        }
-        let users = users.map(|users| named(&users)).transpose()?;
-        let protection = protection.map(|limits| limits_of(&limits)).transpose()?;
-        Ok(Self { method: method.map(str::to_owned), users, protection, settings: given })
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.method.is_none() && self.users.is_none() && self.protection.is_none() && self.settings.is_empty()
-    }
-
-    /// A new session. Whatever is wrong with it is found here, before there is a file.
-    fn plan(self) -> PyResult<Plan> {
-        let (given, options) = Given::from_dict(&self.settings)?;
-        let names = match self.users {
-            Some(Users::Named(names)) => names,
-            Some(Users::Counted(count)) => (0..count).map(|user| format!("user-{user}")).collect(),
-            None => return Err(PyTypeError::new_err("users is missing: give their names, or their number")),
-        };
-        let method = given.method(self.method.as_deref(), names.len())?;
-        let parts = method::method_of_session(&method, Some(&options))?.named(&*method);
-        let mut settings = given.settings(&parts, given.start(None)?, names.len(), None)?;
-        // As sgq.minimize and the command line have it: users who cannot be asked may keep a session from converging.
-        if settings.budget.is_none() && settings.cost_budget.is_none() && settings.numbers_budget.is_none() {
-            settings.budget = Some(DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * names.len() as u64));
-        }
-        opened(parts.clone(), settings.clone(), Sight::Blind, &[])?;
-        let of = |numbers: &Option<Vec<f64>>, user: usize| numbers.as_ref().and_then(|all| all.get(user).copied());
-        let user = |(index, name): (usize, String)| {
-            let mut user = User::named(name);
-            user.cost = of(&settings.costs, index);
-            user.weight = of(&settings.weights, index);
-            user.smoothness = of(&settings.smoothness, index);
-            user
-        };
-        let users = names.into_iter().enumerate().map(user).collect();
-        Ok(Plan::new(parts, settings, users).protected(self.protection.unwrap_or_default()))
-    }
-
-    /// Where what was said is not what a file was made with.
-    fn differences(&self, ledger: &File) -> PyResult<Vec<String>> {
-        let mut differences = Vec::new();
-        let users = ledger.users();
-        differences.extend(self.users.as_ref().and_then(|given| different_users(given, users)));
-        if let Some(protection) = &self.protection {
-            let (given, there) = (in_words(protection)?, in_words(ledger.protection())?);
-            let keys = given.as_object().into_iter().flat_map(|object| object.keys());
-            differences.extend(keys.filter_map(|key| differing(&format!("protection {key}"), key, &given, &there)));
-        }
-        let (given, options) = Given::from_dict(&self.settings)?;
-        let there = ledger.method();
-        let name = self.method.as_deref().unwrap_or(there.name());
-        let parts = match (&self.method, options.is_empty()) {
-            (None, true) => there.clone(),
-            _ => method::method_of_session(name, Some(&options))?.named(name),
-        };
-        if name != there.name() {
-            differences.push(format!("the method is {}, and {name} is given", there.name()));
-            return Ok(differences);
-        }
-        for option in options.keys() {
-            let option: String = option.extract()?;
-            let shown = |method: &Method| method.setting(&option).map_or("not set".to_owned(), |it| it.to_string());
-            if parts.setting(&option) != there.setting(&option) {
-                differences.push(format!("{option} is {}, and {} is given", shown(there), shown(&parts)));
-            }
-        }
-        if self.settings.is_empty() {
-            return Ok(differences);
-        }
-        let start = match given.x0 {
-            Some(_) => given.start(None)?,
-            None => ledger.settings().start.clone(),
-        };
-        let settings = given.settings(&parts, start, users.len(), None)?;
-        let (given, there) = (in_words(&settings)?, in_words(ledger.settings())?);
-        for keyword in self.settings.keys() {
-            let keyword: String = keyword.extract()?;
-            differences.extend(differing(&keyword, field(&keyword), &given, &there));
-        }
-        Ok(differences)
-    }
-}
-
-/// What a keyword is called among the settings.
-fn field(keyword: &str) -> &str {
-    match keyword {
-        "x0" => "start",
-        "tol" => "tolerance",
-        "table" | "table_folder" => "storage",
-        other => other,
-    }
-}
-
-fn in_words(of: &impl serde::Serialize) -> PyResult<serde_json::Value> {
-    serde_json::to_value(of).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-/// How a field of an object is another one there, if it is.
-fn differing(what: &str, key: &str, given: &serde_json::Value, there: &serde_json::Value) -> Option<String> {
-    let (given, there) = (given.get(key)?, there.get(key)?);
-    (given != there).then(|| match (given, there) {
-        (serde_json::Value::Array(given), serde_json::Value::Array(there)) => {
-            let place = given.iter().zip(there).position(|(a, b)| a != b);
-            match place {
-                Some(at) => format!("{what} is {} at place {at}, and {} is given", there[at], given[at]),
-                None => format!("{what} has {} numbers, and {} are given", there.len(), given.len()),
-            }
-        }
-        _ => format!("{what} is {}, and {} is given", shown(there), shown(given)),
-    })
-}
-
-fn shown(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Null => "not set".to_owned(),
-        serde_json::Value::Array(numbers) => format!("a list of {}", numbers.len()),
-        other => other.to_string(),
-    }
-}
-
-fn different_users(given: &Users, there: &[User]) -> Option<String> {
-    let names: &[String] = match given {
-        Users::Named(names) => names,
-        Users::Counted(_) => &[],
-    };
-    if let Some(at) = names.iter().zip(there).position(|(name, user)| *name != user.name) {
-        return Some(format!("user {at} is {:?}, and {:?} is given", there[at].name, names[at]));
-    }
-    let count = if let Users::Counted(count) = given { *count } else { names.len() };
-    (count != there.len()).then(|| format!("it has {} users, and {count} are given", there.len()))
-}
-
-fn named(users: &Bound<'_, PyAny>) -> PyResult<Users> {
-    if users.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err(format!("users is {users:?}: give a list of names, or a number")));
-    }
-    match users.extract::<Vec<String>>() {
-        Ok(names) => Ok(Users::Named(names)),
-        Err(_) => count(users, "users").map(Users::Counted).map_err(|error| match users.try_iter() {
-            Ok(_) => PyTypeError::new_err("users must be a list of names, each a str, or a number"),
-            Err(_) => error,
-        }),
-    }
-}
-
-/// Limits from a dict, by way of what the file has.
-fn limits_of(limits: &Bound<'_, PyDict>) -> PyResult<Protection> {
-    let text: String = limits.py().import("json")?.call_method1("dumps", (limits,))?.extract()?;
-    serde_json::from_str(&text).map_err(|error| PyValueError::new_err(format!("protection: {error}")))
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod arrays;
+mod clinic;
 mod errors;
 mod experiment;
 mod given;
@@ -18,14 +19,17 @@ mod record;
 mod remaining;
 mod session;
 mod simulated;
+mod study;
 mod tickets;
 mod types;
+mod wanted;
 
 /// The compiled half of the package `sgq`, which has all of it under better names.
 #[pyo3::pymodule]
 mod _sgq {
     #[pymodule_export]
     use crate::{
+        clinic::{Clinic, ClinicReply},
         experiment::PyExperiment,
         glm::{glm, glm_check, glm_forest, glm_forest_png, glm_page, glm_predict},
         ledger::{Ledger, open},

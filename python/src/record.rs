@@ -8,7 +8,7 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 use sgq::{Session as Opened, Why};
-use sgq_ledger::{LedgerError, Reader, Reply};
+use sgq_ledger::{Kind, LedgerError, Reader, Reply};
 
 use crate::{
     errors,
@@ -132,7 +132,9 @@ pub fn billed_before(path: &Path, queries: u64, session: &Opened<'_>) -> Result<
     let since = session.meter().billed_per_user();
     let mut billed = vec![0; since.len()];
     Reader::open(path)?.history(|event| {
-        if let (Some(_), Some(of)) = (event.cost, event.user.and_then(|user| billed.get_mut(user))) {
+        // Answers to questions to everybody are no queries.
+        let cost = event.cost.filter(|_| event.kind != Kind::Reported);
+        if let (Some(_), Some(of)) = (cost, event.user.and_then(|user| billed.get_mut(user))) {
             *of += 1;
         }
         Ok(())

@@ -13,13 +13,13 @@ use pyo3::{
     types::{PyBytes, PyDict, PyType},
 };
 use sgq::{StopReason, Ticket, drive::drive, session::Failure};
-use sgq_ledger::Extension;
+use sgq_ledger::{Extension, Taking};
 
 use crate::{
     answer::{self, Said},
     errors,
     given::{Given, opened},
-    inner::{Change, Inner, Taking},
+    inner::{Change, Inner},
     keywords::{sight, whole},
     method,
     problem::Problem,
@@ -162,7 +162,8 @@ impl Session {
         Ok(query.map(|query| self.query(query)))
     }
 
-    /// As many further questions as may be out, at most so many.
+    /// As many further questions as may be out, at most so many. What everybody is asked in a study by a plan is out all at once, however
+    /// many are given here: `pending` has all of it.
     fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Query>> {
         let queries = self.inner.ask_many(py, most)?;
         Ok(queries.into_iter().map(|query| self.query(query)).collect())
@@ -315,7 +316,7 @@ impl Session {
     /// The next question; a question that was not answered comes again.
     fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Query>> {
         while let Some(ticket) = self.waiting.pop_front() {
-            if let Some(query) = self.inner.pending().into_iter().find(|query| query.ticket == ticket) {
+            if let Some(query) = self.inner.pending().into_iter().find(|asked| asked.ticket() == ticket) {
                 return Ok(Some(self.query(query)));
             }
         }
@@ -324,8 +325,11 @@ impl Session {
 
     /// Where the run stands.
     #[getter]
-    fn point<'py>(&mut self, py: Python<'py>) -> Floats<'py> {
-        Floats(PyArray1::from_slice(py, self.inner.session().point()))
+    fn point<'py>(&mut self, py: Python<'py>) -> PyResult<Floats<'py>> {
+        if self.inner.waits_for_model() {
+            return Err(errors::no_point());
+        }
+        Ok(Floats(PyArray1::from_slice(py, self.inner.session().point())))
     }
 
     /// The problem that the session sees; None where the users are somewhere else.
@@ -457,7 +461,7 @@ impl Session {
     /// Why the run stopped, in a sentence; where nobody answers, with who failed most often, and why.
     #[getter]
     fn message(&mut self) -> Option<String> {
-        self.inner.session().stop_message()
+        self.inner.stop_message()
     }
 
     /// All of the session, its randomness and its open question included, to be stored.

@@ -1,6 +1,6 @@
 //! Whose question a ticket is, and sessions from stored states.
 
-use std::{collections::VecDeque, ffi::CString};
+use std::{collections::VecDeque, ffi::CString, sync::Arc};
 
 use pyo3::{
     exceptions::{PyRuntimeWarning, PyTypeError, PyValueError},
@@ -9,24 +9,38 @@ use pyo3::{
 };
 use sgq::{Session as Opened, Ticket};
 use sgq_bench::experiment::suggestion;
-use sgq_ledger::{Privacy, Rejected};
+use sgq_ledger::{Privacy, Question, Rejected, Taking};
 
 use crate::{
     answer::Said,
     errors,
-    inner::{Inner, Taking},
+    inner::{Asked, Inner},
     keywords::sight,
     method,
     problem::Problem,
-    query::Query,
+    query::{Asks, Line, Query},
     session::Session,
 };
 
 impl Session {
-    pub fn query(&self, query: sgq::Query) -> Query {
-        let sgq::Query { ticket, user, point, explored, why, wants } = query;
-        let name = self.names.get(user).cloned();
-        Query { ticket: (self.number, ticket.0), user, name, explored, why, point, wants }
+    pub fn query(&self, asked: Asked) -> Query {
+        let of = |user: usize, ticket: u64| ((self.number, ticket), self.names.get(user).cloned());
+        match asked {
+            Asked::Plain(sgq::Query { ticket, user, point, explored, why, wants }) => {
+                let (ticket, name) = of(user, ticket.0);
+                Query { ticket, user, name, explored, why, point, asks: Asks::AtPoint(wants), line: Line::None }
+            }
+            Asked::Recorded(question) => {
+                let &Question { ticket, user, explored, why, wants, report, ref point, .. } = &question;
+                let (ticket, name) = of(user, ticket);
+                // What everybody is asked is all in the line.
+                let (asks, point) = match report {
+                    Some(wants) => (Asks::Everybody(wants), Arc::from([])),
+                    None => (Asks::AtPoint(wants), point.clone()),
+                };
+                Query { ticket, user, name, explored, why, point, asks, line: Line::Of(Box::new(question)) }
+            }
+        }
     }
 
     /// The ticket of a question of this session, given as itself or with the question. On a file there is only one session, and the
@@ -109,14 +123,14 @@ impl Session {
 
     /// The name of the user whose answer to a question is waited for.
     pub fn name_of(&mut self, ticket: Ticket) -> Option<String> {
-        let asked = self.inner.pending().into_iter().find(|query| query.ticket == ticket)?;
-        self.names.get(asked.user).cloned()
+        let asked = self.inner.pending().into_iter().find(|asked| asked.ticket() == ticket)?;
+        self.names.get(asked.user()).cloned()
     }
 
     /// The same error, with the user whose answer it is about.
     fn naming_user(&mut self, py: Python<'_>, error: PyErr, ticket: Ticket) -> PyErr {
-        let asked = self.inner.pending().into_iter().find(|query| query.ticket == ticket);
-        let Some(user) = asked.map(|query| query.user) else {
+        let asked = self.inner.pending().into_iter().find(|asked| asked.ticket() == ticket);
+        let Some(user) = asked.map(|asked| asked.user()) else {
             return error;
         };
         let name = self.names.get(user).cloned().unwrap_or_else(|| user.to_string());

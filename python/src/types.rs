@@ -3,14 +3,18 @@
 use std::{convert::Infallible, ops::Deref};
 
 use numpy::PyArray1;
-#[cfg(feature = "stubs")]
 use pyo3::{
-    inspect::{PyStaticConstant::Str, PyStaticExpr},
-    type_hint_identifier as named, type_hint_subscript as of, type_hint_union,
-};
-use pyo3::{
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyDict, PyTuple},
+};
+#[cfg(feature = "stubs")]
+use pyo3::{
+    inspect::{
+        PyStaticConstant::{Bool, Str},
+        PyStaticExpr,
+    },
+    type_hint_identifier as named, type_hint_subscript as of, type_hint_union,
 };
 
 /// An object as it is, under a name of its own in the stubs. It is taken and given like what it holds.
@@ -121,8 +125,34 @@ typed! {
 }
 
 typed! {
+    /// The path of a log, or False for none.
+    LogLike(PyAny): type_hint_union!(
+        std::path::PathBuf::INPUT_TYPE,
+        of!(named!("typing", "Literal"), PyStaticExpr::Constant { value: Bool(false) })
+    )
+}
+
+impl LogLike<'_> {
+    /// The path; none where it is False.
+    pub fn path(&self) -> PyResult<Option<std::path::PathBuf>> {
+        match self.extract::<bool>() {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                Err(PyTypeError::new_err("log is True: give a path, False to keep it in memory, or leave it out"))
+            }
+            Err(_) => self.extract().map(Some),
+        }
+    }
+}
+
+typed! {
     /// Limits on what users disclose, and on what one user can do.
     Protection(PyDict): named!("sgq._record", "Protection")
+}
+
+typed! {
+    /// What a regression has found.
+    FitResult(PyAny): named!("sgq._glm_result", "GlmResult")
 }
 
 typed! {

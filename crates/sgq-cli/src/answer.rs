@@ -5,14 +5,10 @@ mod owner;
 mod pipe;
 mod single;
 
-use std::{
-    error::Error,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{error::Error, path::PathBuf, time::Duration};
 
 use sgq_data::plan::{Clinic, Options, StudyPlan};
-use sgq_ledger::{User, folder::folder_name};
+use sgq_ledger::{User, folder::log_beside};
 
 use crate::{Outcome, fit::parse, session::duration};
 
@@ -88,15 +84,8 @@ impl Args {
     }
 
     fn log(&self) -> PathBuf {
-        self.log.clone().unwrap_or_else(|| beside(&self.data, &self.name))
+        self.log.clone().unwrap_or_else(|| log_beside(&self.data, &self.name))
     }
-}
-
-/// The log of a clinic beside its data.
-fn beside(data: &Path, name: &str) -> PathBuf {
-    let mut path = data.as_os_str().to_owned();
-    path.push(format!(".{}.answers.log", folder_name(name)));
-    path.into()
 }
 
 fn parse_name(text: &str) -> Result<String, String> {

@@ -29,7 +29,7 @@ use thiserror::Error;
 use self::files::{answers_in, changed_at, make_folder, set_aside, strangers_in, unchanged_for};
 pub use self::{
     files::{read_plain, write_whole},
-    names::folder_name,
+    names::{folder_name, log_beside},
 };
 use crate::{
     Ledger, LedgerError, Message, Nonsense, Rejected, Saying, Told, User, Watcher,

@@ -1,6 +1,7 @@
 //! A session that survives: every event is on the disk before it takes effect.
 
 mod asking;
+mod lines;
 mod members;
 mod rounds;
 mod telling;
@@ -15,8 +16,15 @@ use std::{
 use rusqlite::Connection;
 use sgq::{Method, Session, Settings, StopReason};
 
-pub(crate) use self::rounds::{add_reported, questions, shared};
-pub use self::{asking::Question, telling::Told};
+pub use self::{
+    asking::Question,
+    lines::{Heard, Taking},
+    telling::Told,
+};
+pub(crate) use self::{
+    lines::{Line, WrongLine, not_out},
+    rounds::{add_reported, questions, shared},
+};
 use crate::{
     Account, Event, Kind, LedgerError, Plan, Protection, Reply, User,
     lock::{Lock, Mark},

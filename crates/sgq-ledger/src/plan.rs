@@ -8,6 +8,17 @@ use sgq_data::glm::Precision;
 
 use crate::{LedgerError, Protection, study::Terms};
 
+/// Without any budget there is one that is enough for most: users who cannot be asked may keep a session from converging.
+const DEFAULT_BUDGET: u64 = 500;
+const DEFAULT_BUDGET_PER_USER: u64 = 10;
+/// With more users than that it is no budget any more.
+const LARGEST_DEFAULT_BUDGET: u64 = 10_000_000;
+
+/// The queries of a session that is given no budget.
+pub fn default_budget(users: usize) -> u64 {
+    DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER.saturating_mul(users as u64)).min(LARGEST_DEFAULT_BUDGET)
+}
+
 /// A user by name, and what is known of it before it is asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -59,7 +59,7 @@ impl Terms {
     }
 
     /// The plan limits what users are asked, whatever else does.
-    pub(crate) fn limit(&self, protection: &mut Protection) -> Result<(), LedgerError> {
+    pub fn limit(&self, protection: &mut Protection) -> Result<(), LedgerError> {
         if protection.epsilon.is_some() {
             let what = "epsilon cannot be kept in a study by a plan: the answers to its first question have no noise";
             return Err(LedgerError::Protection { what: what.to_owned() });

@@ -86,7 +86,6 @@ impl Told {
         let stop = stop.map_or_else(|| "interrupted".to_owned(), |reason| reason.to_string());
         let names = &subject.data.user_names;
         let first_answers = names.len() as u64;
-        let dim = session.point().len();
         Ok(Self {
             model: Model {
                 format: MODEL_FORMAT,
@@ -107,9 +106,9 @@ impl Told {
             weigh: study.weigh,
             data: data.to_owned(),
             table: table(&statistics, subject, session.point()),
-            covariance: statistics.inference.as_ref().map(|inference| square(&inference.covariance, dim)),
+            covariance: covariance(&statistics),
             influence: json!(Influences::of(&statistics, names)),
-            influences: statistics.influence.iter().map(|it| influence(it, names)).collect(),
+            influences: influences(&statistics, names),
             reference_levels: encoding
                 .reference_levels()
                 .into_iter()
@@ -125,11 +124,7 @@ impl Told {
             first_answers,
             closing_answers: statistics.closings,
             numbers: meter.numbers() + study.first_numbers() + statistics.closing_numbers,
-            queries_per_user: names
-                .iter()
-                .zip(meter.billed_per_user())
-                .map(|(user, queries)| json!({ "user": user, "queries": queries }))
-                .collect(),
+            queries_per_user: queries_per_user(names, meter.billed_per_user()),
             method: asking.method.clone(),
             settings: asking,
             verdict: converged.map(|yes| if yes { "converged".to_owned() } else { format!("not converged: {stop}") }),
@@ -152,6 +147,22 @@ fn table(statistics: &Statistics, subject: &Subject<'_>, point: &[f64]) -> Map<S
         *why = why.replace("(--close)", "(close=True)").replace("--budget", "budget");
     }
     table
+}
+
+/// The covariance of the coefficients, where there is one.
+pub fn covariance(statistics: &Statistics) -> Option<Vec<Vec<f64>>> {
+    let inference = statistics.inference.as_ref()?;
+    Some(square(&inference.covariance, inference.coefficients.len()))
+}
+
+/// What leaving each user out would change.
+pub fn influences(statistics: &Statistics, names: &[String]) -> Vec<Value> {
+    statistics.influence.iter().map(|it| influence(it, names)).collect()
+}
+
+/// How many answers of each user were billed.
+pub fn queries_per_user<'a>(names: &'a [String], billed: impl IntoIterator<Item = &'a u64>) -> Vec<Value> {
+    names.iter().zip(billed).map(|(user, queries)| json!({ "user": user, "queries": queries })).collect()
 }
 
 /// The whole of a symmetric matrix from its lower half.

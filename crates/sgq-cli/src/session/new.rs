@@ -8,9 +8,8 @@ use std::{
 
 use serde_json::Value;
 use sgq::{Detail, Method, Settings, StepSize};
-use sgq_bench::experiment::MAX_BUDGET;
 use sgq_data::{glm::Precision, plan::StudyPlan};
-use sgq_ledger::{Ledger, LedgerError, Plan, Policy, Protection, Terms, money};
+use sgq_ledger::{Ledger, LedgerError, Plan, Policy, Protection, Terms, default_budget, money};
 use thiserror::Error;
 
 use super::{clinics, open::SessionError, status, study, whole};
@@ -108,10 +107,6 @@ enum Limit {
     Most(u64),
     None,
 }
-
-/// Without any budget there is one that is enough for most: users who cannot be asked may keep a session from converging.
-const DEFAULT_BUDGET: u64 = 500;
-const DEFAULT_BUDGET_PER_USER: u64 = 10;
 
 /// What one user may do to the run, and the run to its users.
 #[derive(clap::Args)]
@@ -227,11 +222,6 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 fn terms(args: &Args, path: &Path) -> Result<Terms, Box<dyn Error>> {
     let precision = args.precision.or(args.tol.is_none().then_some(Precision::DEFAULT));
     Ok(Terms::new(StudyPlan::read(path)?).precision(precision).close(!args.no_close))
-}
-
-/// As many queries as are enough for most, where nobody says.
-pub fn default_budget(users: usize) -> u64 {
-    DEFAULT_BUDGET.max(DEFAULT_BUDGET_PER_USER * users as u64).min(MAX_BUDGET)
 }
 
 fn queries(count: u64) -> String {

@@ -6,17 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use sgq_bench::{
     fit_page,
     output::{Claim, Folder},
     readable::short,
 };
-use sgq_data::{
-    glm::{MODEL_FORMAT, Model},
-    plan::StudyPlan,
-};
+use sgq_data::plan::StudyPlan;
 use sgq_ledger::Results;
 use thiserror::Error;
 
@@ -68,15 +64,6 @@ enum ResultError {
     NotBegun { file: String, waits: String },
 }
 
-/// What `model.json` holds.
-#[derive(Serialize)]
-struct Written<'a> {
-    #[serde(flatten)]
-    model: &'a Model,
-    #[serde(flatten)]
-    result: Map<String, Value>,
-}
-
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let reader = open::to_look(&args.file)?;
     let file = || one_line(&args.file.display().to_string());
@@ -93,8 +80,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         };
         return Err(ResultError::NotBegun { file: file(), waits: waits.to_owned() }.into());
     };
-    let model = model(&results);
-    let told = serde_json::to_value(Written { model: &model, result: without_model(&results)? })?;
+    let told = results.to_model_json()?;
     let written = args.out.as_ref().map(|out| write(args, out, &results, &told)).transpose()?;
     if args.json {
         terminal::say(&serde_json::to_string_pretty(&told)?)?;
@@ -124,31 +110,6 @@ fn write(args: &Args, out: &Path, results: &Results, told: &Value) -> Result<Fol
     folder.write("influence.csv", influence_csv(&results.agreed.encoding, &results.statistics, &results.users))?;
     folder.commit()?;
     Ok(folder)
-}
-
-fn model(results: &Results) -> Model {
-    let StudyPlan { formula, family, l2, .. } = &results.terms.plan;
-    let encoding = &results.agreed.encoding;
-    Model {
-        format: MODEL_FORMAT,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        interrupted: results.stopped.is_none(),
-        diverged: results.diverged,
-        user: "user".to_owned(),
-        target: encoding.response().as_column().map_or_else(|| encoding.response().to_string(), ToOwned::to_owned),
-        formula: formula.to_string(),
-        family: *family,
-        l2: *l2,
-        standardised: results.point.clone(),
-        encoding: encoding.clone(),
-    }
-}
-
-/// The results but for what the model says already.
-fn without_model(results: &Results) -> serde_json::Result<Map<String, Value>> {
-    let mut fields = results.to_json()?;
-    ["formula", "family", "l2"].iter().for_each(|name| drop(fields.remove(*name)));
-    Ok(fields)
 }
 
 fn text(results: &Results) -> String {

@@ -7,10 +7,10 @@ use std::{
 
 use sgq::Settings;
 use sgq_data::plan::StudyPlan;
-use sgq_ledger::{Ledger, Missing, Plan, Terms};
+use sgq_ledger::{Ledger, Missing, Plan, Terms, default_budget};
 use thiserror::Error;
 
-use super::{clinics, new::default_budget, open};
+use super::{clinics, open};
 use crate::{
     fit::choose_method,
     terminal::{self, counted},
@@ -47,7 +47,7 @@ impl Options {
     /// Opens a ledger to write to it; one that is not there is made, where all that it takes is given.
     pub fn open(&self, file: &Path) -> Result<Ledger, Box<dyn Error>> {
         let mut ledger = self.open_or_make(file)?;
-        ask_failing_again(&mut ledger)?;
+        ledger.ask_failing_again()?;
         Ok(ledger)
     }
 
@@ -75,15 +75,6 @@ impl Options {
         }
         Ok(ledger)
     }
-}
-
-/// Whoever has failed again and again is asked again: somebody has started the study once more.
-fn ask_failing_again(ledger: &mut Ledger) -> Result<(), Box<dyn Error>> {
-    for missing in ledger.failing()? {
-        let user = ledger.user(&missing.name)?;
-        ledger.back(user, Some("it is asked again"))?;
-    }
-    Ok(())
 }
 
 /// What is said of a study that was made, and what to do next.

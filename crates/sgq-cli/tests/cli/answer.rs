@@ -119,7 +119,7 @@ fn a_question_is_answered_while_the_pipe_stays_open() {
     let error = refuses(place.path(), &[&BASE[..], &["--log", "log"]].concat());
     assert_eq!(
         error,
-        "error: the log log is in use by another program that answers: end that one, or give another --log\n"
+        "error: the log log is in use by another program that answers: end that one, or give another log\n"
     );
     #[cfg(unix)]
     {

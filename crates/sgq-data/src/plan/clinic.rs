@@ -261,7 +261,7 @@ impl Clinic {
         }
         if self.log.of(&self.id, &self.name).any(|entry| entry.data != self.digest) {
             return Err("the file has changed since the first answer, and what changed could be told from two answers: answer from the \
-                        file as it was, or begin anew with another --log, and tell the coordinator".into());
+                        file as it was, or begin anew with another log, and tell the coordinator".into());
         }
         let mut given = Given { ticket: *ticket, user: user.clone(), ..Given::default() };
         let made = match asked {

@@ -20,7 +20,7 @@ use crate::glm::Closing;
 pub enum LogError {
     #[error("the log {} cannot be {what}: {error}", .path.display())]
     File { what: &'static str, path: PathBuf, error: io::Error },
-    #[error("the log {} is in use by another program that answers: end that one, or give another --log", .path.display())]
+    #[error("the log {} is in use by another program that answers: end that one, or give another log", .path.display())]
     InUse { path: PathBuf },
     #[error(
         "line {line} of the log {} is damaged ({what}): it counts what was answered, so take a whole copy of it, or move it away and tell the coordinator",

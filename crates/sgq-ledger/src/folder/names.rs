@@ -1,6 +1,9 @@
 //! What a user's folder is called, whatever the user is called.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use crate::User;
 
@@ -36,6 +39,18 @@ pub(super) fn folder_names(users: &[User]) -> Vec<String> {
 /// ```
 pub fn folder_name(user: &str) -> String {
     folder_names(&[User::named(user)]).pop().unwrap_or_default()
+}
+
+/// Where a clinic keeps its log, where nobody says: beside its data.
+///
+/// ```
+/// let log = sgq_ledger::folder::log_beside("rows/mine.csv".as_ref(), "clinic-7");
+/// assert_eq!(log, std::path::Path::new("rows/mine.csv.clinic-7.answers.log"));
+/// ```
+pub fn log_beside(data: &Path, name: &str) -> PathBuf {
+    let mut path = data.as_os_str().to_owned();
+    path.push(format!(".{}.answers.log", folder_name(name)));
+    path.into()
 }
 
 fn safe(name: &str) -> String {

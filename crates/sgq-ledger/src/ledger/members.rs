@@ -38,6 +38,15 @@ impl Ledger {
         self.member(Kind::Back, user, reason, |session| Ok(session.back(user)?))
     }
 
+    /// Lets whoever has [failed](Self::failing) again and again be asked again: somebody has started the study once more.
+    pub fn ask_failing_again(&mut self) -> Result<(), LedgerError> {
+        for missing in self.failing()? {
+            let user = self.user(&missing.name)?;
+            self.back(user, Some("it is asked again"))?;
+        }
+        Ok(())
+    }
+
     /// Says that a user is no longer one, as [`Session::leave`](sgq::Session::leave).
     pub fn leave(&mut self, user: usize, reason: Option<&str>) -> Result<(), LedgerError> {
         self.member(Kind::Left, user, reason, |session| Ok(session.leave(user)?))

@@ -40,6 +40,11 @@ impl Ledger {
         self.header.terms.as_deref()
     }
 
+    /// Whether it is a study of which nobody knows yet what its columns are: not everybody has answered the first question.
+    pub fn waits_for_model(&self) -> bool {
+        self.header.terms.is_some() && self.header.begun.is_none()
+    }
+
     /// What came of a study so far; none before everybody has answered the first question, and where there is no plan.
     pub fn results(&self, std_errors: StdErrors) -> Result<Option<Results>, LedgerError> {
         self.sources().results(std_errors, &self.accounts, self.stop_message()).map_err(|error| error.of(&self.path))

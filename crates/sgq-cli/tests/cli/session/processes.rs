@@ -215,7 +215,7 @@ fn nobody_speaks_for_another() {
     new(place, "names.sgq", &["--budget", "9", "--tol", "off"]);
     let output = run(place, "names.sgq", "other-user 2", &["--each"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(words(place, "names.sgq", "refused").contains("it is in the name of \"west\", and its process is for"));
+    assert!(words(place, "names.sgq", "refused").contains("it is in the name of \"west\", and was sent by"));
     assert_eq!(count(place, "names.sgq", "answered"), 9);
 }
 

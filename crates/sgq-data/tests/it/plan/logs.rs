@@ -118,7 +118,7 @@ fn two_programs_do_not_answer_with_one_log() {
     let error = open().unwrap_err();
     assert!(matches!(error, ClinicError::Log(_)));
     assert!(
-        error.to_string().ends_with("is in use by another program that answers: end that one, or give another --log")
+        error.to_string().ends_with("is in use by another program that answers: end that one, or give another log")
     );
     drop(first);
     assert!(open().is_ok());

@@ -12,7 +12,8 @@ use super::{
     Driver, Out, Stage,
 };
 use crate::{
-    LedgerError, Message, Nonsense, Rejected, Reply, Saying, Told,
+    LedgerError, Rejected, Reply, Saying, Told,
+    ledger::{Line, WrongLine, not_out},
     notice::{Doing, Notice},
     wire::kept,
 };
@@ -67,49 +68,17 @@ impl Driver<'_> {
 
     fn take_line(&mut self, came: Came) -> Result<(), LedgerError> {
         let (place, sender) = (came.from.slot, self.sender(came.from.slot));
-        let (line, read) = match came.what {
+        let line = match came.what {
             What::Line(line) if line.trim().is_empty() => return Ok(()),
-            What::Line(line) => {
-                let read = Message::from_json(&line);
-                (line, read)
-            }
-            What::Unreadable(why) => (String::new(), Err(Nonsense { why, ..Nonsense::default() })),
+            What::Line(line) => line,
+            What::Unreadable(why) => return self.refuse(place, None, sender, &Rejected::Unreadable(why), ""),
             What::Words(_) | What::Closed => return Ok(()),
         };
-        let message = match read {
-            Ok(message) => message,
-            Err(nonsense) => {
-                let why = Rejected::Unreadable(nonsense.why);
-                let user = sender.or_else(|| nonsense.user.and_then(|name| self.ledger.user(&name).ok()));
-                return self.refuse(place, nonsense.ticket, user, &why, &line);
-            }
+        let Line { ticket, user: speaks, saying } = match self.ledger.read_line(&line, sender) {
+            Ok(read) => read,
+            Err(WrongLine { ticket, user, why }) => return self.refuse(place, ticket, user, &why, &line),
         };
-        let Some(ticket) = message.ticket else {
-            let why = Rejected::Unreadable("it has no \"ticket\": send back that of the question".to_owned());
-            return self.refuse(place, None, sender, &why, &line);
-        };
-        let said = match message.user.as_deref().map(|name| self.ledger.user(name)) {
-            Some(Err(error)) => {
-                let why = Rejected::Unreadable(error.to_string());
-                return self.refuse(place, Some(ticket), sender, &why, &line);
-            }
-            Some(Ok(user)) => Some(user),
-            None => None,
-        };
-        // A process of its own speaks for its user alone, whatever it says.
-        let speaks = match (sender, said) {
-            (Some(sender), Some(said)) if sender != said => {
-                let name = |user: usize| self.ledger.users().get(user).map_or_else(String::new, |it| it.name.clone());
-                let why = Rejected::Unreadable(format!(
-                    "it is in the name of {:?}, and its process is for {:?}",
-                    name(said),
-                    name(sender)
-                ));
-                return self.refuse(place, Some(ticket), Some(sender), &why, &line);
-            }
-            (sender, said) => sender.or(said),
-        };
-        match message.saying {
+        match saying {
             Saying::Error(reason) => self.has_error(place, ticket, speaks, &reason, &line),
             Saying::Report(report) => {
                 let told = self.ledger.tell_report(ticket, &report, speaks);
@@ -284,10 +253,9 @@ impl Driver<'_> {
     ) -> Result<(), LedgerError> {
         let owner = self.out.get(&ticket).map(|out| out.question.user);
         if !self.has(place, ticket) || speaks.is_some_and(|user| owner != Some(user)) {
-            let why = Rejected::Earlier(format!("it is an error for the question {ticket}, which is not out to it"));
-            return self.refuse(place, Some(ticket), speaks, &why, line);
+            return self.refuse(place, Some(ticket), speaks, &not_out(ticket), line);
         }
-        self.ledger.note(owner, &format!("question {ticket}: it said: {}", kept(reason)))?;
+        self.ledger.note_error(ticket, owner, reason)?;
         self.came_to_nothing(ticket, &format!("it said: {}", kept(reason)))
     }
 
