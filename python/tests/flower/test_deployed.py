@@ -24,7 +24,7 @@ def here(budget):
 
 def deployed(tmp_path_factory, **options):
     from certificates import make_keys
-    from federation import Federation
+    from deployment import Federation
 
     federation = Federation(tmp_path_factory.mktemp("federation"), **options)
     make_keys(federation.keys, NAMES)
@@ -84,7 +84,7 @@ def is_as_here(ledger, budget):
 
 
 def test_in_flowers_simulation_50_queries_give_the_same_bytes(tmp_path):
-    from federation import Federation
+    from deployment import Federation
 
     ledger, users = tmp_path / "study.sgq", "user-0,user-1,user-2"
     with Federation(tmp_path / "federation", simulated_nodes=3) as federation:
