@@ -230,6 +230,8 @@ def _run(
     if len(session.queries_per_user) != len(users):
         there = len(session.queries_per_user)
         raise ValueError(f"the session has {there} users, and {len(users)} are given: give the same ones again")
+    if isinstance(session, Ledger) and session.plan is not None:
+        raise ValueError(f"{session.path} is a study by a plan, whose users answer with lines: loop over it, and give it each by tell_line")
     history: list[Answered] = []
     ended = False
     start = session.point if session.steps == 0 else None

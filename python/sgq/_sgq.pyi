@@ -8,14 +8,89 @@ from numpy import float64, int64, uint32, uint64
 from numpy.typing import ArrayLike, NDArray
 from os import PathLike
 from pathlib import Path
+from sgq._glm_result import GlmResult
 from sgq._record import Account, Event, Protection, Recovered
 from sgq._state import State
 from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
 
-__all__ = ["__version__", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "glm", "glm_check", "glm_forest", "glm_forest_png", "glm_page", "glm_predict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
+__all__ = ["__version__", "Clinic", "ClinicReply", "Experiment", "Ledger", "LinearFit", "Problem", "Query", "Remaining", "Session", "Verdict", "glm", "glm_check", "glm_forest", "glm_forest_png", "glm_page", "glm_predict", "linear_saga", "methods", "open", "quadratics", "recover", "regression", "table"]
 
 __version__: Final[str]
+
+@final
+class Clinic:
+    """
+    A clinic, or whoever else has rows of its own, that answers the questions of a study by a plan from a CSV file, as `sgq answer` does.
+
+    What the plan does not allow is refused, with the reason. Every answer is in the log before it is given out, and counts after a
+    restart. It is a context manager, which closes the log.
+
+    plan: the file that everybody has agreed to. data: the clinic's rows, a CSV file with a header, plain or gzip. name: what the
+    coordinator calls this clinic. clip, noise: no row's gradient counts for more than clip, as a Euclidean norm on scaled columns, and
+    normal noise of this standard deviation is added to each number of a gradient; they go together. log: the file that keeps every
+    answer; beside the data where none is named, and False keeps them in memory, where nothing is counted after a restart.
+    """
+    def __enter__(self, /) -> Clinic: ...
+    def __exit__(self, /, _kind: Any, _error: Any, _traceback: Any) -> None: ...
+    def __new__(cls, /, plan: str | PathLike[str], data: str | PathLike[str], name: str, *, clip: SupportsFloat | SupportsIndex | None = None, noise: SupportsFloat | SupportsIndex | None = None, log: str | PathLike[str] | Literal[False] | None = None) -> Clinic: ...
+    def __repr__(self, /) -> str: ...
+    def answer(self, /, line: str) -> ClinicReply:
+        """
+        The answer to a question, or the refusal. The question is one line of JSON, `Query.line`.
+        """
+    def close(self, /) -> None:
+        """
+        Closes the log, so that another program may answer. To close it again changes nothing.
+        """
+    @property
+    def given(self, /) -> tuple[int, int]:
+        """
+        How many answers at points, and how many closing answers, it has given by this plan, now and earlier. Refusals that depend on the
+        rows count as well.
+        """
+    @property
+    def log(self, /) -> Path | None:
+        """
+        The file that keeps its answers; None where they are kept in memory.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        What the coordinator calls it.
+        """
+    @property
+    def plan(self, /) -> str:
+        """
+        What tells its plan from any other.
+        """
+
+@final
+class ClinicReply:
+    """
+    What a clinic says to a question.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def line(self, /) -> str:
+        """
+        The answer, or the refusal: a line of JSON, for the coordinator.
+        """
+    @property
+    def outcome(self, /) -> str:
+        """
+        "answered"; "again", where it was answered before and the answer is the same; or "refused".
+        """
+    @property
+    def public_words(self, /) -> str:
+        """
+        The same without what is for the owner alone: whoever gets the answer may read it.
+        """
+    @property
+    def words(self, /) -> str:
+        """
+        What it discloses, or why it is refused, for the clinic's owner alone.
+        """
 
 @final
 class Experiment:
@@ -67,6 +142,12 @@ class Ledger(Session):
         """
         Whether nothing can be asked or told any more.
         """
+    def failing(self, /) -> list[tuple[str, str]]:
+        """
+        Whose questions fail again and again in a study by a plan, and since when: pairs of a name and words. Nobody else is asked at a
+        point meanwhile, so that what others may still disclose is not spent: `back` lets it be asked again, and so does opening the file
+        again; `leave` goes on without it.
+        """
     @property
     def held(self, /) -> list[int]:
         """
@@ -101,6 +182,23 @@ class Ledger(Session):
         """
         The file.
         """
+    @property
+    def plan(self, /) -> str | None:
+        """
+        Of a study by a plan, what tells the plan from any other; None where there is none.
+        """
+    def refusals(self, /) -> list[tuple[str, str]]:
+        """
+        Who will not answer what everybody is asked in a study by a plan (`fail` said so since the file was opened), and why: pairs of a
+        name and the reason. The study waits for them: opening the file again asks them again, and `leave` goes on without them.
+        """
+    def result(self, /, errors: str = "model") -> GlmResult | None:
+        """
+        What has come of a study by a plan so far: coefficients with standard errors, exact once everybody has answered the closing
+        question at the end, and approximate until then. None before everybody has answered the first question.
+
+        errors: which standard errors: "model", as glm does; or "clustered" by user.
+        """
     def tell(self, /, ticket: SupportsIndex | Sequence[int] | Query, gradient: ArrayLike, loss: SupportsFloat | SupportsIndex | None = None, hessian: ArrayLike | None = None, variance: ArrayLike | None = None, weight: SupportsFloat | SupportsIndex | None = None, cost: SupportsFloat | SupportsIndex | None = None, *, privacy: tuple[SupportsFloat | SupportsIndex, SupportsFloat | SupportsIndex] | None = None, accepted: bool = False, hold: bool = False) -> None:
         """
         Takes the answer to a question, as `Session.tell`: it is on the disk before it is used. One that is refused is recorded with the
@@ -113,6 +211,16 @@ class Ledger(Session):
     def tell_held(self, /, ticket: SupportsIndex | Sequence[int] | Query) -> None:
         """
         Uses an answer that was kept by `tell(…, hold=True)` until now, by this program or an earlier one.
+        """
+    def tell_line(self, /, line: str, user: SupportsIndex | str | None = None, *, accepted: bool = False, hold: bool = False) -> str | None:
+        """
+        Takes what a user has sent: a line of JSON with the ticket of its question (`Query.line` is the question), and an answer, such as
+        `{"ticket": 17, "gradient": [0.5, -1]}`, or `"summary"` or `"closing"` in a study by a plan. Where the line has an `"error"` in
+        its place, this notes it in the record and returns its words; the question is still out, and `fail` says that it will not be
+        answered. Else it returns None. What is no answer is recorded as refused, and is a ValueError.
+
+        user: who has sent it, where that is known: a line in another name, or about somebody else's question, is refused.
+        accepted, hold: as in `tell`; an answer to what everybody is asked is never held.
         """
     def verify(self, /) -> Verdict:
         """
@@ -247,10 +355,10 @@ class Query:
     """
     A question to put to a user.
     """
-    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, str, NDArray[float64], str, str | None]]: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[tuple[int, int], int, bool | None, str, NDArray[float64], str, str | None, str | None]]: ...
     def __repr__(self, /) -> str: ...
     @staticmethod
-    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, why: str, point: ArrayLike, wants: Literal["gradient", "loss", "hessian"], name: str | None = None) -> Query:
+    def _from(ticket: tuple[SupportsIndex, SupportsIndex], user: SupportsIndex, explored: bool | None, why: str, point: ArrayLike, wants: str, name: str | None = None, line: str | None = None) -> Query:
         """
         A question that was pickled.
         """
@@ -260,6 +368,11 @@ class Query:
         Whether the user was picked at random in order to explore; None for methods without exploration.
         """
     @property
+    def line(self, /) -> str | None:
+        """
+        The question as its user gets it, one line of JSON; `Ledger.tell_line` takes the answer. None in sessions in memory.
+        """
+    @property
     def name(self, /) -> str | None:
         """
         The user's name; None in sessions whose users have none.
@@ -267,7 +380,8 @@ class Query:
     @property
     def point(self, /) -> NDArray[float64]:
         """
-        The point at which the user's gradient is wanted. The array is not a copy, and cannot be written to.
+        The point at which the user's gradient is wanted; empty where everybody is asked the same. The array is not a copy, and cannot be
+        written to.
         """
     @property
     def ticket(self, /) -> tuple[int, int]:
@@ -283,7 +397,8 @@ class Query:
     def wants(self, /) -> str:
         """
         What would be of use beside the gradient, of what answers may say: "gradient" (nothing), "loss", or "hessian" (the loss
-        too). A user may say less, and more is not looked at.
+        too). A user may say less, and more is not looked at. In a study by a plan everybody is asked for a "summary" first, and for a
+        "closing" at the end: no gradient answers these.
         """
     @property
     def why(self, /) -> str:
@@ -383,7 +498,8 @@ class Session:
         """
     def ask_many(self, /, most: SupportsIndex) -> list[Query]:
         """
-        As many further questions as may be out, at most so many.
+        As many further questions as may be out, at most so many. What everybody is asked in a study by a plan is out all at once, however
+        many are given here: `pending` has all of it.
         """
     def away(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
@@ -637,13 +753,18 @@ def methods() -> list[tuple[str, str, str, list[str]]]:
     The built-in methods: a list of (name, summary, what it charges, its own settings).
     """
 
-def open(path: str | PathLike[str], method: str | None = None, *, users: SupportsIndex | Sequence[str] | None = None, protection: Protection | None = None, read_only: bool = False, **settings: "Any") -> Ledger:
+def open(path: str | PathLike[str], method: str | None = None, *, users: SupportsIndex | Sequence[str] | None = None, plan: str | PathLike[str] | None = None, precision: SupportsFloat | SupportsIndex | None = None, close: bool | None = None, protection: Protection | None = None, read_only: bool = False, **settings: "Any") -> Ledger:
     """
     Opens a session on a file, and makes it where there is none.
 
     With the path alone it goes on with a session that is there. With a method, users and settings it makes a file where there is none,
     and goes on with it where there is one, so that a program may simply be started again. Settings that are given must then be those
     that the file was made with.
+
+    With plan=, the file of a plan that `sgq plan new` has made, it is a study: a regression over users who all have the plan. Everybody is
+    asked for counts and means first (`Query.wants` is "summary"); start, weights and what users say follow from the plan and from that.
+    Answers come as lines: `Ledger.tell_line`, and `Clinic` on the users' side. `Ledger.result` is what has come of it. To open a study
+    lets everybody be asked again whose questions have failed again and again.
 
     A file that is made without any budget has one of 500 queries, or 10 for each user where that is more; `extend` raises it.
 
@@ -654,6 +775,9 @@ def open(path: str | PathLike[str], method: str | None = None, *, users: Support
     of one that is length_factor (a million) times longer than those of all others; "refuse" is the default. unexpected: the same of one
     that is unexpected_factor (10) times as far from what the model expects of it as the answers of all others are long; "refuse" is
     the default, and methods without a model expect nothing.
+    precision: of a study, how many standard errors a coefficient may be off when it stops, by the method's own estimate (0.01, where the
+    method can tell and there is no tol). close: whether everybody is asked the closing question at the end, which makes standard errors
+    exact (True).
     read_only: to look at it as it is now, also while another program writes to it.
     All other settings are those of `Session`, but for problem and earlier.
     """

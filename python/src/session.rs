@@ -162,7 +162,8 @@ impl Session {
         Ok(query.map(|query| self.query(query)))
     }
 
-    /// As many further questions as may be out, at most so many.
+    /// As many further questions as may be out, at most so many. What everybody is asked in a study by a plan is out all at once, however
+    /// many are given here: `pending` has all of it.
     fn ask_many(&mut self, py: Python<'_>, most: usize) -> PyResult<Vec<Query>> {
         let queries = self.inner.ask_many(py, most)?;
         Ok(queries.into_iter().map(|query| self.query(query)).collect())

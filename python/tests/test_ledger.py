@@ -372,13 +372,3 @@ def test_other_programs_can_read_it(tmp_path):
     [(point,)] = connection.execute("SELECT point FROM questions ORDER BY ticket LIMIT 1")
     assert np.frombuffer(point).tolist() == [5.0, -3.0]
     connection.close()
-
-
-def test_a_study_by_a_plan_is_named(tmp_path):
-    """Its users answer by the plan, and not with gradients from here."""
-    fixture = Path(__file__).parents[2] / "crates/sgq-ledger/tests/fixtures/study-2.sgq"
-    path = tmp_path / "study.sgq"
-    path.write_bytes(fixture.read_bytes())
-    for read_only in [True, False]:
-        with pytest.raises(ValueError, match=r"of a study by a plan.*sgq session result .*study\.sgq --out FOLDER"):
-            sgq.open(path, read_only=read_only)

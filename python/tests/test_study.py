@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -301,6 +302,42 @@ def test_without_the_closing_question_standard_errors_are_approximate(folder):
     with clinics(folder) as answering, opened(folder, close=False) as ledger:
         assert {wants for _, wants in answer_all(ledger, answering)} == {"summary", "gradient"}
         assert ledger.result().fit["closed"] is False
+
+
+def test_a_study_of_an_earlier_version_goes_on(tmp_path):
+    fixture = Path(__file__).parents[2] / "crates/sgq-ledger/tests/fixtures/study-2.sgq"
+    path = shutil.copy(fixture, tmp_path / "study.sgq")
+    for read_only in [True, False]:
+        with sgq.open(path, read_only=read_only) as ledger:
+            assert ledger.queries == 18 and ledger.result().users == 12
+            assert [query.wants for query in ledger.pending()] == ["gradient"]
+
+
+def test_minimize_is_not_for_studies(folder):
+    opened(folder).close()
+    functions = [lambda x: x] * 4
+    for x0, message in [(None, "is a study by a plan, whose users answer with lines"), ([0.0], "x0 does not go with a plan")]:
+        with pytest.raises(ValueError, match=message):
+            sgq.minimize(functions, x0, ledger=folder / "study.sgq")
+    opened(folder).close()
+
+
+def test_what_was_saved_of_a_study_goes_on(folder):
+    with clinics(folder) as answering:
+        with opened(folder) as ledger:
+            answer_all(ledger, answering, 11)
+        sgq.recover(folder / "study.sgq", folder / "saved.sgq")
+        with sgq.open(folder / "saved.sgq") as saved:
+            assert saved.queries == saved.queries_per_user.sum() == 7
+            answer_all(saved, answering)
+            assert saved.result().converged is True
+
+
+def test_questions_to_everybody_are_out_at_once(folder):
+    with opened(folder) as ledger:
+        assert [query.name for query in ledger.ask_many(2)] == NAMES[:2]
+        assert ledger.ask_many(2) == []
+        assert [query.name for query in ledger.pending()] == NAMES
 
 
 def test_questions_can_be_pickled(folder):

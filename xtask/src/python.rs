@@ -8,6 +8,9 @@ use std::{
 
 type Check = (&'static str, &'static [&'static str]);
 
+/// What the package is tested with.
+const REQUIREMENTS: &[&str] = &["requirements-test.txt", "requirements-flower.txt"];
+
 /// What is run in the environment, once the package is in it.
 const CHECKS: &[Check] = &[
     ("pytest and doctests", &["-m", "pytest", "-q"]),
@@ -44,7 +47,7 @@ const STUBS: &str = "sgq/_sgq.pyi";
 
 /// Builds the package and runs its checks; on failure, says what to do.
 pub fn test() -> Result<(), String> {
-    let environment = Environment::new("python", &["requirements-test.txt"])?;
+    let environment = Environment::new("python", REQUIREMENTS)?;
     environment.build()?;
     let generated = environment.folder.join("stubs");
     environment.generate_stubs(&generated)?;
@@ -65,7 +68,7 @@ pub fn torch() -> Result<(), String> {
 
 /// Writes the stubs.
 pub fn stubs() -> Result<(), String> {
-    let environment = Environment::new("python", &["requirements-test.txt"])?;
+    let environment = Environment::new("python", REQUIREMENTS)?;
     environment.generate_stubs(&environment.package)
 }
 

@@ -150,13 +150,16 @@ class _Asking:
         if self.ledger is None or not self.is_study:
             return _outcome(self.session, self.history, self.ended, stacklevel=5)
         found = self.ledger.result()
-        without = [] if self.ended else self.ledger.refusals() or self.ledger.failing()
-        if without or found is None:
-            who = "; ".join(f"{name}: {why}" for name, why in without) or self.session.message or "nobody was asked"
+        without = {} if self.ended else dict(self.ledger.refusals() or self.ledger.failing())
+        without.update((self.users[user], why) for user, _, why in self.session.failures() if why and self.users[user] in without)
+        if without:
+            who = "; ".join(f"{name}: {why}" for name, why in without.items())
             raise Stalled(
-                f"a question to everybody is without an answer ({who}): put it right and run again, or go on without them: "
+                f"without an answer, and nobody else is asked meanwhile: {who}; put it right and run again, or go on without them: "
                 "session.leave(name), or sgq session leave"
             )
+        if found is None:
+            raise Stalled(f"there are no coefficients yet: {self.session.message or 'not everybody has answered the first question'}")
         return found
 
     def note(self, words: str) -> None:

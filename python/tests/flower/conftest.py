@@ -1,31 +1,21 @@
 """A federation of real processes for the tests of `sgq.flower`: what `examples/flower-hospitals/federation.py` starts for people."""
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "flower-hospitals"
-HAS_FLOWER = find_spec("flwr") is not None
 
-if HAS_FLOWER:
-    sys.path.insert(0, str(EXAMPLE))
-
-
-def pytest_collection_modifyitems(items):
-    if not HAS_FLOWER:
-        skip = pytest.mark.skip(reason='Flower is not installed: pip install "./python[flower]"')
-        for item in items:
-            if Path(__file__).parent in item.path.parents:
-                item.add_marker(skip)
+# The script that starts a federation; and the studies that other tests have too.
+sys.path[:0] = [str(EXAMPLE), str(Path(__file__).parents[1])]
 
 
 @pytest.fixture(scope="module")
 def federation(tmp_path_factory):
     """A SuperLink that takes registered nodes only, and no node yet. Everything is ended after the tests of the module."""
     from certificates import make_keys
-    from federation import Federation
+    from deployment import Federation
 
     with Federation(tmp_path_factory.mktemp("federation")) as federation:
         make_keys(federation.keys, ["north", "south", "west"])

@@ -96,7 +96,10 @@ class Loopback(Grid):
                 self.fail(message, FAILED)
                 continue
             context = Context(1, number, node.config, RecordDict(), {})
-            self.replies[message.metadata.message_id] = node.app(message, context)
+            try:
+                self.replies[message.metadata.message_id] = node.app(message, context)
+            except Exception:
+                self.fail(message, FAILED)
         return [self.replies.pop(message) for message in list(message_ids) if message in self.replies]
 
     def kill(self, number):

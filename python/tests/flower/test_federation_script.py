@@ -19,7 +19,9 @@ def test_keys_are_private_and_never_overwritten(tmp_path):
     before = {path: path.read_bytes() for path in keys.rglob("*") if path.is_file()}
     for path in (keys / "ca.key", keys / "server.key", keys / "nodes" / "north", keys / "nodes" / "south"):
         assert S_IMODE(path.stat().st_mode) == 0o600
-    assert script("keys", tmp_path, "--names", "north,south,west").stdout.endswith("2 files made, for 3 nodes; what was there already stays\n")
+    assert script("keys", tmp_path, "--names", "north,south,west").stdout.endswith(
+        "2 files made, for 3 nodes; what was there already stays\n"
+    )
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
@@ -47,9 +49,11 @@ def test_up_wants_the_data_of_every_node(tmp_path):
     assert answer.returncode == 1 and "north.csv is not there" in answer.stderr
 
 
-@pytest.mark.parametrize("text", ["plain", "two words", "a=b", "it's", 'say "x"', "both ' and \"", "C:\\new", "ends.toml", "é\n\t", ""])
+@pytest.mark.parametrize(
+    "text", ["plain", "two words", "a=b", "it's", 'say "x"', "both ' and \"", "C:\\new", "ends.toml", "é\n\t", ""]
+)
 def test_flower_reads_a_setting_as_it_was(text):
-    from federation import config_text
+    from deployment import config_text
     from flwr.common.config import parse_config_args
 
     config = {"first": text, "n": 3, "share": 0.5, "yes": True, "last": text}

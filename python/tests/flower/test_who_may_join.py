@@ -4,7 +4,7 @@ import pytest
 
 
 def refusal(federation, name, **replace):
-    from federation import FederationError
+    from deployment import FederationError
 
     federation.start_node(name, **replace)
     with pytest.raises(FederationError) as error:
@@ -35,7 +35,7 @@ def test_the_registered_key_is_taken_and_no_other_node_is_there(federation):
 
 
 def test_a_folder_without_keys_is_refused_with_what_to_type(tmp_path):
-    from federation import Federation, FederationError
+    from deployment import Federation, FederationError
 
     with pytest.raises(FederationError, match="federation.py keys"):
         Federation(tmp_path).start_superlink()

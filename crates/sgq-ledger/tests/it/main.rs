@@ -10,6 +10,7 @@ mod hostile;
 mod killing;
 mod kills;
 mod life;
+mod lines;
 mod protection;
 mod study;
 mod unexpected;
