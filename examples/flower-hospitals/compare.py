@@ -19,7 +19,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from federation import Federation
+from deployment import Federation
 from matplotlib import pyplot
 
 import sgq

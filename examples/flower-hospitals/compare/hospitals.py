@@ -1,10 +1,11 @@
-"""The problem: a logistic regression over the 54 hospitals of medpar.csv, each of which counts the same.
+"""The problem: a logistic regression over the hospitals of medpar.csv, each of which counts the same.
 
 As `sgq.problems.from_csv` makes it of that file: columns with mean 0 and deviation 1 over all rows, an intercept first, and a penalty of
 0.01 / 2 ‖x‖² in each hospital's loss.
 """
 
 import csv
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -16,11 +17,13 @@ L2 = 0.01
 class Hospitals:
     """Everybody's rows, which only a simulation has in one place."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, largest: int = 54) -> None:
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
+        sizes = Counter(row["provnum"] for row in rows)
+        self.names = sorted(name for name, _ in sizes.most_common(largest))
+        rows = [row for row in rows if row["provnum"] in self.names]
         names = np.array([row["provnum"] for row in rows])
-        self.names = sorted(set(names))
         columns = np.array([[float(row[name]) for name in row if name not in ("provnum", "died")] for row in rows])
         columns = (columns - columns.mean(0)) / columns.std(0, ddof=1)
         columns = np.column_stack([np.ones(len(rows)), columns])
@@ -60,6 +63,6 @@ class Hospitals:
 
 
 @cache
-def load(path: str) -> Hospitals:
+def load(path: str, largest: int) -> Hospitals:
     """Read once in each process."""
-    return Hospitals(path)
+    return Hospitals(path, largest)

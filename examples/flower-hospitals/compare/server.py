@@ -1,4 +1,4 @@
-"""Runs what it is told to, one after the other, and writes down where each stood after every query or round."""
+"""Runs what it is told to, one after the other, and writes down where each stood after every query or round, and when."""
 
 import json
 import random
@@ -20,21 +20,28 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     config = context.run_config
-    hospitals, done = load(config["data"]), []
+    hospitals, done = load(config["data"], config["largest"]), []
     sgq.flower.names(grid, at_least=hospitals.users)
     for job in json.loads(Path(config["jobs"]).read_text()):
         start = time.monotonic()
-        users, points = by_run(grid, hospitals, job) if job["how"] == "run" else by_strategy(grid, hospitals, job)
-        done.append({**job, "users": users, "points": [point.tolist() for point in points], "seconds": time.monotonic() - start})
+        users, points, times = (by_run if job["how"] == "run" else by_strategy)(grid, hospitals, job)
+        when = {"times": [each - start for each in times], "seconds": time.monotonic() - start}
+        done.append({**job, "users": users, "points": [point.tolist() for point in points], **when})
         Path(config["out"]).write_text(json.dumps(done))
 
 
 def by_run(grid, hospitals, job):
-    """`sgq.flower.run`."""
-    points = [hospitals.start]
-    session = sgq.Session(job["method"], users=hospitals.users, x0=hospitals.start, **job["settings"])
-    result = sgq.flower.run(grid, session, callback=lambda session: points.append(session.point.copy()))
-    return result.history["user"].tolist(), points
+    """`sgq.flower.run`, on a ledger where the job names one."""
+    points, times = [hospitals.start], []
+
+    def note(session):
+        points.append(session.point.copy())
+        times.append(time.monotonic())
+
+    settings = {"users": hospitals.users, "x0": hospitals.start, **job["settings"]}
+    session = sgq.open(job["ledger"], job["method"], **settings) if "ledger" in job else sgq.Session(job["method"], **settings)
+    result = sgq.flower.run(grid, session, callback=note)
+    return result.history["user"].tolist(), points, times
 
 
 def by_strategy(grid, hospitals, job):
@@ -61,4 +68,4 @@ def by_strategy(grid, hospitals, job):
     )
     random.setstate(random_state)
     rounds = result.train_metrics_clientapp
-    return [int(rounds[number]["hospital"]) for number in sorted(rounds)], points
+    return [int(rounds[number]["hospital"]) for number in sorted(rounds)], points, []
