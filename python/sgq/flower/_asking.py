@@ -285,7 +285,7 @@ class _Asking:
                 why = str(error)
         if why is None:
             return
-        log.warning("question %d: %s: %s", query.ticket[1], self.name_of(query), why)
+        log.warning("%s: %s: %s", title(query), self.name_of(query), why)
         if out is not None and is_out:
             if reply.content is None and out.node not in self.network.nodes():
                 self.members.drop(out.node)
@@ -347,7 +347,7 @@ class _Asking:
         if query.wants not in TO_EVERYBODY:
             self.history.append(([query.user], [-1 if query.explored is None else int(query.explored)], [session.steps]))
         left = f", {session.remaining.part:.1e} of the gap believed to be left" if session.remaining is not None else ""
-        log.info("question %d: %s answered%s; %d queries%s", query.ticket[1], self.name_of(query), took, session.queries, left)
+        log.info("%s: %s answered%s; %d queries%s", title(query), self.name_of(query), took, session.queries, left)
         if self.callback is not None and self.callback(session):
             self.ended = True
         # At once, so that whom to ask does not depend on how many answers came together.
@@ -363,7 +363,7 @@ class _Asking:
             out.due = time.monotonic() + min(LONGEST_WAIT, self.how.wait * 2 ** (out.tries - 1))
 
     def fail(self, out: Out, why: str) -> None:
-        log.warning("question %d: %s failed: %s", out.query.ticket[1], self.name_of(out.query), why)
+        log.warning("%s: %s failed: %s", title(out.query), self.name_of(out.query), why)
         del self.out[out.query.ticket]
         self.session.fail(out.query, why)
 
@@ -390,6 +390,11 @@ class _Asking:
     def sleep(self) -> None:
         """Looks often where answers come quickly."""
         time.sleep(min(LONGEST_POLL, max(SHORTEST_POLL, POLL_PART * (time.monotonic() - self.moved))))
+
+
+def title(query: Query) -> str:
+    """What a person calls a question: those that everybody is asked have no number worth reading."""
+    return {"summary": "the first question", "closing": "the closing question"}.get(query.wants, f"question {query.ticket[1]}")
 
 
 def some(names: Collection[str]) -> str:
