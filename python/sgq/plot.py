@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "history", "queries"]
 
-# The palette of Okabe and Ito, without its yellow, which is too faint for a line on white.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# The palette of all of sgq's pictures: its Rust crate sgq-bench tests that these are the same.
+COLOURS = ["#00508E", "#A93319", "#04A460", "#B97FA3", "#C38509", "#4880F5", "#000000"]
 # Eight shapes against seven colours: the pair repeats only after 56 curves.
 MARKERS = ["o", "s", "^", "D", "v", "P", "h", "X"]
 # Of the first, second and third turn through the palette; the plain dash is kept for methods that see more.

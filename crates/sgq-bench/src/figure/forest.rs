@@ -6,7 +6,7 @@ use super::drawing::{hash, tick_text};
 use super::text::{escape, number, shorten, width, wrapped};
 
 /// The blue of the palette, and the grey of what is not estimated.
-const ESTIMATE: &str = "#0072B2";
+const ESTIMATE: &str = crate::palette::LIGHT[0];
 const QUIET: &str = "#666";
 
 const TITLE_SIZE: f64 = 17.0;

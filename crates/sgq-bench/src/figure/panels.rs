@@ -4,6 +4,7 @@ use super::axis::{Range, Tick, Ticks, linear_ticks, logarithmic_ticks};
 use super::style::Style;
 use super::text::{escape, number, shorten, width, wrapped};
 use super::{Curve, FONT_FAMILY};
+use crate::palette::LIGHT;
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,8 @@ const INSET_PART: f64 = 0.075;
 /// Marks that would fall together stand at least this far apart.
 const ASIDE: f64 = 11.0;
 const MARGIN: f64 = 16.0;
-/// The sky blue of the palette.
-const DOTS: &str = "#56B4E9";
+/// The bright blue of the palette.
+const DOTS: &str = LIGHT[5];
 
 /// Plots of several series against the same targets.
 #[derive(Clone, Debug, PartialEq)]

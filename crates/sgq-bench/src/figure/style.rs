@@ -1,10 +1,7 @@
 //! How the curves are told apart: by colour, by marker and, past the palette, by dashes.
 
 use super::Curve;
-
-/// The palette of Okabe and Ito, which readers with any common colour blindness can tell apart,
-/// without its yellow, which is too faint for a line on white.
-const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+use crate::palette::LIGHT as COLOURS;
 
 /// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus,
 /// hexagon, cross. Eight shapes against seven colours: the pair repeats only after 56 curves, and

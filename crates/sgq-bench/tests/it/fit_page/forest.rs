@@ -6,7 +6,7 @@ use sgq_bench::fit_page::{forest_png, forest_svg, html};
 
 use super::{coefficient, fit};
 
-const BLUE: &str = "#0072B2";
+const BLUE: &str = sgq_bench::palette::LIGHT[0];
 
 fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
