@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "history", "queries"]
 
-# The palette of all of sgq's pictures: its Rust crate sgq-bench tests that these are the same.
-COLOURS = ["#00508E", "#A93319", "#04A460", "#B97FA3", "#C38509", "#4880F5", "#000000"]
+# The palette of the command line, `crates/sgq-bench/src/palette.rs`: dark enough for lines on white, and told apart with
+# any common colour blindness.
+COLOURS = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010", "#0a8cf2", "#000000"]
 # Eight shapes against seven colours: the pair repeats only after 56 curves.
 MARKERS = ["o", "s", "^", "D", "v", "P", "h", "X"]
 # Of the first, second and third turn through the palette; the plain dash is kept for methods that see more.

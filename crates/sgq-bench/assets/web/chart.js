@@ -345,7 +345,7 @@ export function chart(element, given) {
     const value = tag("span", { class: "value" });
     const button = tag("button", { type: "button" }, sample, tag("span", { class: "name", dir: "auto" }, series.name), value);
     const item = tag("li", {}, button);
-    Object.assign(item, { series, button, value });
+    Object.assign(item, { series, button, words: value });
     button.addEventListener("click", () => toggle(item.series));
     button.addEventListener("dblclick", () => alone(item.series));
     const emphasise = (on) => () => {
@@ -424,7 +424,7 @@ export function chart(element, given) {
     for (const item of legend.children) {
       const k = isThere && isOn(item.series) ? nearest(item.series, cursor.x) : null;
       const words = k === null ? "" : written(item.series, k).replace(/ \(.*/, "");
-      if (item.value.textContent !== words) item.value.textContent = words;
+      if (item.words.textContent !== words) item.words.textContent = words;
     }
     showReading(reader);
     mark();

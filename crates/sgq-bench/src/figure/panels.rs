@@ -1,10 +1,9 @@
 //! Small plots side by side, with the same axes and one legend: something against the target, problem by problem.
 
 use super::axis::{Range, Tick, Ticks, linear_ticks, logarithmic_ticks};
-use super::style::Style;
+use super::style::{COLOURS, Style};
 use super::text::{escape, number, shorten, width, wrapped};
 use super::{Curve, FONT_FAMILY};
-use crate::palette::LIGHT;
 
 #[cfg(test)]
 mod tests;
@@ -28,8 +27,8 @@ const INSET_PART: f64 = 0.075;
 /// Marks that would fall together stand at least this far apart.
 const ASIDE: f64 = 11.0;
 const MARGIN: f64 = 16.0;
-/// The bright blue of the palette.
-const DOTS: &str = LIGHT[5];
+/// The sky blue of the palette.
+const DOTS: &str = COLOURS[5];
 
 /// Plots of several series against the same targets.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! How the curves are told apart: by colour, by marker and, past the palette, by dashes.
 
 use super::Curve;
-use crate::palette::LIGHT as COLOURS;
+pub use crate::palette::{DARK as COLOURS_ON_DARK, LIGHT as COLOURS};
 
 /// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus,
 /// hexagon, cross. Eight shapes against seven colours: the pair repeats only after 56 curves, and
