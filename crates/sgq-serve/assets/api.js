@@ -7,6 +7,7 @@ const SILENCE_MS = 40_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 
+/** What the server said in place of an answer; status 0 where it said nothing. */
 export class ApiError extends Error {
   constructor(status, words) {
     super(words);
@@ -20,7 +21,9 @@ const headers = () => (token() ? { Authorization: `Bearer ${token()}` } : {});
 export async function get(path, parameters) {
   const known = Object.entries(parameters ?? {}).filter(([, value]) => value != null && value !== "");
   const query = known.length ? `?${new URLSearchParams(known)}` : "";
-  const response = await fetch(`/api/${path}${query}`, { headers: headers(), cache: "no-store" });
+  const response = await fetch(`/api/${path}${query}`, { headers: headers(), cache: "no-store" }).catch(() => {
+    throw new ApiError(0, "The server does not answer.");
+  });
   if (!response.ok) throw await failure(response);
   return response.json();
 }

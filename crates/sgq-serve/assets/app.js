@@ -1,7 +1,7 @@
 // Begins here: which page is shown, the connection, and the line that says how it is.
 
 import * as view from "./view.js";
-import { follow, get } from "./api.js";
+import { ApiError, follow, get } from "./api.js";
 import { h, plain, say } from "./dom.js";
 import { count, part, tickTimes } from "./words.js";
 import { session } from "./session.js";
@@ -81,6 +81,10 @@ async function show() {
 }
 
 function fault(error) {
+  if (!(error instanceof ApiError)) {
+    main.prepend(h("p", { class: "warning", role: "alert" }, `The page has a fault, and may be incomplete: ${error.message}`));
+    throw error;
+  }
   if (error.status === 401 || error.status === 403) return askForToken();
   const words = error.status === 404 ? `There is no such session: ${plain(shownId, 80)}` : error.status ? error.message : "The server does not answer. The page goes on by itself once it does.";
   shown?.close();

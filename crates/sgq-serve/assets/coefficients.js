@@ -1,7 +1,6 @@
 // The coefficients of a regression, with intervals: the table is the picture.
 
 import { h, named, put, s, scrolling, section } from "./dom.js";
-import { part } from "./words.js";
 import { short } from "./format.js";
 
 const WIDTH = 200;
@@ -37,17 +36,17 @@ function shown(result) {
   const hasRatio = ratio && list.some((it) => it.ratio != null);
   const axis = range(list.filter((it) => !/^\(?(intercept|const)\)?$/i.test(it.name)));
   const level = Math.round(100 * (result.level ?? 0.95));
-  const heads = ["Coefficient", "Estimate", `${level}% interval`, "Interval as a picture", "p-value", hasRatio ? ratio : null].filter(Boolean);
+  const heads = ["Coefficient", "Estimate and interval", "Estimate", `${level}% interval`, "p-value", hasRatio ? ratio : null].filter(Boolean);
   return [
     h("p", { class: "lead" }, formula(result), state(result)),
     scrolling("Coefficients with intervals", h("table", { class: "forest" },
-      h("caption", null, `Estimates, ${level}% intervals${result.std_error_kind ? ` (standard errors: ${result.std_error_kind})` : ""}. The upright line is 0: no effect.`),
-      h("thead", null, h("tr", null, heads.map((words) => h("th", { scope: "col" }, words)))),
+      h("caption", null, `Estimates, ${level}% intervals${result.std_error_kind ? ` (kind of standard errors: ${result.std_error_kind})` : ""}. The upright line is 0: no effect.`),
+      h("thead", null, h("tr", null, heads.map((words, place) => h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))),
       h("tbody", null, list.map((it) => h("tr", null,
         h("th", { scope: "row" }, named(it.name, 36)),
+        h("td", { class: "picture" }, picture(it, axis)),
         h("td", null, digits(it.estimate)),
         h("td", null, Number.isFinite(it.low) || Number.isFinite(it.high) ? `${digits(it.low)} to ${digits(it.high)}` : "not known"),
-        h("td", { class: "picture" }, picture(it, axis)),
         h("td", null, probability(number(it.p))),
         hasRatio ? h("td", null, it.ratio == null ? "–" : `${digits(number(it.ratio))} (${digits(number(it.ratio_lower))} to ${digits(number(it.ratio_upper))})`) : null)))),
     ),

@@ -41,7 +41,7 @@ export function coordinates(view, onchoice) {
       plot.hidden = !hasMoved;
       if (!hasMoved) return;
       const series = path.values.map((values, place) => ({ name: plain(names[shown[place]], 40), y: values }));
-      const data = { x: [{ key: "queries", label: "Queries answered", values: path.n, whole: true }], series };
+      const data = { x: [{ key: "queries", label: "Queries", values: path.n, whole: true }], series };
       if (drawn && drawn.names === String(shown)) return drawn.chart.update(data);
       drawn?.chart.destroy();
       drawn = { names: String(shown), chart: chart(plot, {

@@ -4,6 +4,8 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Longer names are cut; the whole name is in the tooltip, as far as it is bearable. */
 const LONGEST_NAME = 48;
 const LONGEST_TOOLTIP = 600;
+/** Characters that turn the direction of what follows: by them a name could look like another. */
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -23,7 +25,7 @@ export const s = (tag, attributes, ...children) => fill(document.createElementNS
 
 /** A name as one line without control characters, cut where it is long. */
 export function plain(name, longest = LONGEST_NAME) {
-  const line = String(name ?? "").replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  const line = String(name ?? "").replace(TURNS, "").replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
   if (line === "") return "(no name)";
   const characters = Array.from(line.slice(0, longest * 8));
   const cut = characters.length > longest || line.length > longest * 8;

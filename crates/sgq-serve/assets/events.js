@@ -23,12 +23,13 @@ export function events(id, view) {
   let waiting = [];
   let turn = 0;
   const buttons = CHOICES.map(([key, words]) => h("button", { type: "button", class: "choice", "aria-pressed": String(key === choice), onclick: () => choose(key) }, words));
-  const body = h("tbody");
+  const body = h("tbody", { role: "rowgroup" });
   const fresh = h("button", { type: "button", class: "fresh", onclick: () => { list.scrollTop = 0; show(); } });
   const older = h("button", { type: "button", onclick: () => page(rows.at(-1)?.seq) }, "Older events");
   const note = h("p", { class: "quiet reading" });
   const list = h("div", { class: "scrolls tall", tabindex: "0", role: "region", "aria-label": "Events, the newest first", onscroll: () => { if (list.scrollTop < 4 && waiting.length) show(); } },
-    h("table", { class: "events" }, h("thead", null, h("tr", null, ["When", "What", "User", "Why, or what else there is to say", "Cost"].map((words, place) => h("th", { scope: "col", class: place < 4 ? "words" : null }, words)))), body));
+    // On a narrow screen rows are no table for CSS; roles keep them one for a screen reader.
+    h("table", { class: "events", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["When", "What", "User", "Why, or what else there is to say", "Cost"].map((words, place) => h("th", { scope: "col", role: "columnheader", class: place < 4 ? "words" : null }, words)))), body));
   const element = section("events", "Events", [
     "Whatever happened, in the order in which it was written to the record, the newest first. Failures and refusals have their reason.",
   ], h("div", { class: "choices", role: "group", "aria-label": "Which events" }, buttons), h("div", { class: "over" }, note, fresh), list, older);
@@ -100,12 +101,12 @@ export function events(id, view) {
 
 function line(event) {
   const [mark, word] = KINDS[event.kind] ?? ["·", event.kind];
-  return h("tr", { class: `event ${["failed", "refused", "flagged"].includes(event.kind) ? "trouble" : ""}`, "data-seq": event.seq },
-    h("td", { class: "words" }, since(event.at)),
-    h("td", { class: "words kind" }, h("span", { "aria-hidden": "true" }, mark), ` ${word}`),
-    h("td", { class: "words" }, event.user == null ? "" : named(event.user, 28)),
-    h("td", { class: "words reason" }, reason(event)),
-    h("td", null, event.cost == null ? "" : money(event.cost)));
+  return h("tr", { class: `event ${["failed", "refused", "flagged"].includes(event.kind) ? "trouble" : ""}`, "data-seq": event.seq, role: "row" },
+    h("td", { role: "cell", class: "words" }, since(event.at)),
+    h("td", { role: "cell", class: "words kind" }, h("span", { "aria-hidden": "true" }, mark), ` ${word}`),
+    h("td", { role: "cell", class: "words" }, event.user == null ? "" : named(event.user, 28)),
+    h("td", { role: "cell", class: "words reason" }, reason(event)),
+    h("td", { role: "cell" }, event.cost == null ? "" : money(event.cost)));
 }
 
 function reason({ kind, words, ticket, numbers }) {

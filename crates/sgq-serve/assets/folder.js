@@ -10,9 +10,11 @@ export function folder({ root, view, onlist }) {
   const body = h("tbody");
   const note = h("p", { class: "lead" });
   const heads = ["Session", "State", "Queries", "Believed to remain", "Cost", "Users", "Last event"];
-  root.replaceChildren(section("sessions", "Sessions", [
+  const list = section("sessions", "Sessions", [
     "Every session of the folder has a row. “Believed to remain” is the part of the gap at the start that the method believes to be left: 100% at the start, 0 at the optimum.",
-  ], note, scrolling("Sessions", h("table", { class: "sessions" }, h("thead", null, h("tr", null, heads.map((words, place) => h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))), body))));
+  ], note, scrolling("Sessions", h("table", { class: "sessions" }, h("thead", null, h("tr", null, heads.map((words, place) => h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))), body)));
+  list.classList.add("wide");
+  root.replaceChildren(list);
 
   let timer = 0;
   let isClosed = false;

@@ -1,7 +1,7 @@
 // Who was asked when, as a picture: a column for each question, a row for each user.
 
 import { h, named, plain, put, scrolling, section } from "./dom.js";
-import { count, counted } from "./words.js";
+import { count } from "./words.js";
 
 /** Up to so many users have a row with their name; of more, only those who were asked have one. */
 const NAMED_ROWS = 40;
@@ -126,7 +126,7 @@ export function whoWasAsked(namesOf) {
     const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
     const looks = asked.kinds.map(lookOf);
     const colours = looks.map(([name]) => colour(name));
-    c.lineWidth = 1.6;
+    c.lineWidth = isNamed ? 1.6 : 1;
     // Faults lie on top, and are larger.
     for (const pass of [false, true]) {
       for (let index = 0; index < asked.n.length; index++) {
@@ -134,7 +134,7 @@ export function whoWasAsked(namesOf) {
         const isOn = isFault(asked.kinds[kind] ?? "");
         if (isOn !== pass || !rows.of.has(asked.user[index])) continue;
         c.fillStyle = c.strokeStyle = colours[kind] ?? colour("--warn");
-        SHAPES[(looks[kind] ?? OTHER)[1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind]?.[1] === "dot" ? r : Math.max(r, 3));
+        SHAPES[(looks[kind] ?? OTHER)[1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind]?.[1] === "dot" ? r : isNamed ? Math.max(r, 3) : 2);
       }
     }
     if (cursor != null) {
@@ -227,7 +227,6 @@ export function whoWasAsked(namesOf) {
       draw();
       list();
     },
-    get note() { return counted(asked.n.length, "question"); },
   };
 }
 
@@ -247,11 +246,16 @@ function key([colour, shape]) {
   return canvas;
 }
 
+/** Cut in the middle: names often differ at their end. */
 function fit(context, text, width) {
   if (context.measureText(text).width <= width) return text;
-  let characters = Array.from(text);
-  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters = characters.slice(0, -1);
-  return `${characters.join("")}…`;
+  const characters = Array.from(text);
+  for (let kept = characters.length - 1; kept > 1; kept--) {
+    const head = Math.ceil(kept / 2);
+    const cut = `${characters.slice(0, head).join("")}…${characters.slice(characters.length - (kept - head)).join("")}`;
+    if (context.measureText(cut).width <= width) return cut;
+  }
+  return "…";
 }
 
 function ticks(first, last, most) {

@@ -66,13 +66,13 @@ function table(it) {
       h("th", { scope: "row" }, named(candidate.user, 28), isChosen ? h("span", { class: "tag" }, "asked") : null),
       h("td", { class: "bar" }, bar(candidate.parts, to)),
       h("td", null, short(Number((candidate.score ?? NaN).toPrecision(3)))),
-      parts.map((_, index) => h("td", { class: "part" }, candidate.parts[index] == null ? "–" : short(Number(candidate.parts[index].toPrecision(3))))));
+      parts.map((_, index) => h("td", { class: "piece" }, candidate.parts[index] == null ? "–" : short(Number(candidate.parts[index].toPrecision(3))))));
   };
   return [
     h("ul", { class: "parts-legend" }, parts.map(({ name, words }, index) => h("li", null, swatch(index), h("span", null, strong(name), words && words !== name ? `: ${words.replace(new RegExp(`^${name.replace(/\W/g, "\\$&")}:\\s*`), "")}` : "")))),
     scrolling("Candidates and their scores", h("table", { class: "scores" },
-      h("caption", null, `The ${counted(it.candidates.length, "candidate")} with the best scores${it.rank > it.candidates.length ? ", and the one that was asked" : ""}`),
-      h("thead", null, h("tr", null, ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)), parts.map(({ name }) => h("th", { scope: "col", class: "part" }, name)))),
+      h("caption", null, it.explored || it.rank > it.candidates.length ? "The candidates with the best scores, and the one that was asked" : `The ${counted(it.candidates.length, "candidate")} with the best scores`),
+      h("thead", null, h("tr", null, ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)), parts.map(({ name }) => h("th", { scope: "col", class: "piece" }, name)))),
       h("tbody", null, it.candidates.map(row)))),
   ];
 }

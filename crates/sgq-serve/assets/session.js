@@ -1,6 +1,6 @@
 // The page of one session: what is read when, and given to its sections.
 
-import { get, of } from "./api.js";
+import { ApiError, get, of } from "./api.js";
 import { answers, standing } from "./standing.js";
 import { last } from "./last.js";
 import { whoWasAsked } from "./history.js";
@@ -29,21 +29,30 @@ export function session(id, { root, view, onhead, announce }) {
     heading?.focus({ preventScroll: true });
     view.set("at", target);
   };
+  let isClosed = false;
   const short = answers(goTo);
   const names = new Map();
   const parts = {
     standing: standing(view), last: last(), history: whoWasAsked(namesOf), coordinates: coordinates(view, () => readPath().catch(failed)),
     coefficients: coefficients(), users: users(id, view), events: events(id, view),
   };
-  const links = SECTIONS.map(([target, words]) => h("li", null, h("a", { href: `#at=${target}`, "data-to": target, onclick: (event) => { event.preventDefault(); goTo(target); } }, words)));
+  const links = SECTIONS.map(([target, words]) => h("li", null, h("a", { href: `#at=${target}`, onclick: (event) => { event.preventDefault(); goTo(target); } }, words)));
   const about = h("p", { class: "about" });
   const fault = h("p", { class: "warning", role: "alert", hidden: true });
-  root.replaceChildren(about, fault, short.element, h("nav", { class: "contents", "aria-label": "Sections" }, h("ul", null, links)), ...Object.values(parts).map((it) => it.element));
+  // It is there once there are coefficients.
+  const showLinks = () => links.forEach((link, place) => { link.hidden = parts[SECTIONS[place][0]].element.hidden; });
+  showLinks();
+  // It is put there as a whole once its first numbers are known, so that nothing moves.
+  let isThere = false;
+  const enter = () => {
+    if (isThere || isClosed) return;
+    isThere = true;
+    root.replaceChildren(about, fault, short.element, h("nav", { class: "contents", "aria-label": "Sections" }, h("ul", null, links)), ...Object.values(parts).map((it) => it.element));
+  };
 
   let head = null;
   let curve = null;
   let asked = null;
-  let isClosed = false;
 
   // ---- names of users, a block of the server's list at a time
 
@@ -81,6 +90,7 @@ export function session(id, { root, view, onhead, announce }) {
     parts.standing.update(head);
     parts.last.update(head);
     parts.coordinates.prepare(head);
+    enter();
     speak(head);
   }
 
@@ -109,7 +119,7 @@ export function session(id, { root, view, onhead, announce }) {
     const result = await get(`${of(id)}result`);
     if (isClosed) return;
     parts.coefficients.update(result);
-    for (const link of links) link.hidden = Boolean(document.getElementById(link.firstChild.dataset.to)?.hidden);
+    showLinks();
   }
 
   const draw = () => {
@@ -119,7 +129,9 @@ export function session(id, { root, view, onhead, announce }) {
   };
 
   const failed = (error) => {
-    if (isClosed || !(error.status > 0)) return; // the connection's own line says that it is lost
+    if (!(error instanceof ApiError)) console.error(error);
+    // The line at the top says that the connection is lost.
+    if (isClosed || error.status === 0) return;
     fault.hidden = false;
     put(fault, error.message, () => [error.message]);
   };

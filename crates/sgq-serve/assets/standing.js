@@ -22,13 +22,15 @@ const QUESTIONS = [
   ["why", "Why them?", "last", why],
   ["bought", "What did it buy?", "standing", bought],
   ["enough", "When is it enough?", "standing", enough],
-  ["failing", "Who is failing?", "users", failing],
+  ["failing", "Who is failing?", "events", failing],
 ];
+
+const SEE = { last: "See the last question", standing: "See where it stands", users: "See all users", events: "See failures" };
 
 export function answers(goTo) {
   const cells = QUESTIONS.map(([id, question, target]) => {
     const answer = h("p", { class: "answer", id: `answer-${id}` });
-    const more = h("a", { class: "more", href: `#at=${target}`, "aria-label": `More about: ${question}`, onclick: (event) => { event.preventDefault(); goTo(target); } }, "more");
+    const more = h("a", { class: "more", href: `#at=${target}`, onclick: (event) => { event.preventDefault(); goTo(target); } }, SEE[target]);
     return { answer, element: h("div", { class: "question" }, h("h2", null, question), answer, more) };
   });
   return {
@@ -55,9 +57,9 @@ function whom({ status, out, last, file, users }) {
   }
   if (out.length) {
     const names = [...new Set(out.map((question) => question.user))];
+    const oldest = since(Math.min(...out.map((question) => question.asked_at)));
     return [["out", names, out[0].asked_at, status.pending], () => [
-      ...listed(names), names.length > 1 ? `: ${counted(status.pending, "question")} are out` : " has the question now",
-      ", since ", since(Math.min(...out.map((question) => question.asked_at))), "."]];
+      ...listed(names), ...(status.pending > 1 ? [`: ${counted(status.pending, "question")} are out, the oldest was put `, oldest, "."] : [" was asked ", oldest, ", and has not answered yet."])]];
   }
   if (last) return [["waits", last.user], () => ["Nobody at this moment. The last question went to ", strong(named(last.user)), "."]];
   return [["nobody", file], () => [strong("Nobody yet"), ` of ${counted(users, "user")}. The page fills itself once the session asks: `, h("code", null, "sgq session run"), "."]];
@@ -87,7 +89,7 @@ function enough({ status }) {
   }
   return [["expected", expected, tolerance], () => [
     "After about ", strong(counted(expected.queries, "query", "queries")), ` (${count(expected.low)} to ${count(expected.high)})`,
-    expected.at ? `, ${when(expected.at)}: ` : ": ", sentence(reason(expected.reason, status))]];
+    expected.at ? `, ${when(expected.at)}, ` : ", ", reason(expected.reason, status), "."]];
 }
 
 /** What ends the session, whatever comes. */
@@ -102,15 +104,17 @@ function limits({ budget, cost_budget: cost, numbers_budget: numbers, tolerance 
 }
 
 function reason(words, { tolerance, budget }) {
-  if (/converged/.test(words) && tolerance) return `then ${part(tolerance)} of the gap is believed to remain`;
-  if (words === "budget" && budget) return `then the budget of ${counted(budget, "query", "queries")} is spent`;
-  return words;
+  if (/converged/.test(words) && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
+  if (words === "budget" && budget) return `the budget of ${counted(budget, "query", "queries")} is spent`;
+  return `the expected end is reached: ${words}`;
 }
 
 function failing({ failing: users, status }) {
   if (users.length === 0 && status.warnings.length === 0) return ["nobody", () => [strong("Nobody"), status.queries ? "." : " so far."]];
   if (users.length === 0) return [["warnings", status.warnings], () => [sentence(status.warnings[0])]];
-  return [[users.length, users.slice(0, NAMES)], () => [...listed(users.map((user) => user.name)), users.length === 1 ? `: ${sentence(users[0].words)}` : `: ${users.length > 1 ? "of the first, " : ""}${sentence(users[0].words).replace(/^./u, (letter) => letter.toLowerCase())}`]];
+  const [first] = users;
+  return [[users.length, users.slice(0, NAMES)], () => [
+    ...listed(users.map((user) => user.name)), users.length === 1 ? ": " : [". ", named(first.name, 32), ": "], sentence(first.words)].flat()];
 }
 
 /** A number with its label, and how much of its budget it is. */
@@ -138,7 +142,7 @@ export function standing(view) {
   const cost = figure("Cost");
   const numbers = figure("Numbers sent");
   const stop = figure("Next stop");
-  const plot = h("div", { class: "plot" });
+  const plot = h("div", { class: "plot" }, h("p", { class: "frame quiet" }, "No curve yet: it begins with the first estimate of what remains."));
   const warnings = h("div", { class: "notes" });
   const reading = h("p", { class: "quiet reading" });
   let drawn = null;
@@ -156,8 +160,8 @@ export function standing(view) {
       cost.set(`${money(status.cost)}${of(status.cost_budget, money)}`, status.cost_budget && status.cost / status.cost_budget, left(status.cost_budget, status.cost, money));
       numbers.set(`${count(status.numbers)}${of(status.numbers_budget, count)}`, status.numbers_budget && status.numbers / status.numbers_budget, status.numbers_budget ? left(status.numbers_budget, status.numbers, count) : `A gradient holds ${count(head.dim)}: one for each coordinate.`);
       const { expected, stopped } = status;
-      stop.set(stopped ? (status.converged ? "reached" : "stopped") : expected ? `≈ ${counted(expected.queries, "query", "queries")}` : "unknown", null,
-        stopped ? sentence(stopped) : expected ? `${sentence(reason(expected.reason, status))} Continued from the last third of the answers.` : limits(status));
+      stop.set(stopped ? (status.converged ? "reached" : "stopped") : expected ? `≈ ${count(expected.queries)}` : "unknown", null,
+        stopped ? sentence(stopped) : expected ? `After so many queries, ${reason(expected.reason, status)}, if the last third of the answers goes on.` : limits(status));
       put(warnings, [status.warnings, status.certified], () => [
         status.certified == null ? null : h("p", null, `Proven: the gap is at most ${short(status.certified)}, in the objective’s own units.`),
         ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${words}.`.replace(/\.\.$/, "."))),
@@ -170,9 +174,10 @@ export function standing(view) {
     draw(curve, head) {
       const data = curveOf(curve, head.status);
       if (drawn) return drawn.update(data);
-      if (curve.n.length === 0) return;
+      if (!curve.part.some((value) => value != null)) return;
+      plot.replaceChildren();
       drawn = chart(plot, {
-        title: "Part of the gap at the start that is believed to remain",
+        title: "Part of the gap that is believed to remain",
         description: "A line that falls from 1, the start, to what remains now, with the interval in which the truth is believed to lie.",
         yLabel: "part of the gap", log: true, onview: (text) => view.set("gap", text), ...data,
       });
@@ -202,9 +207,9 @@ function curveOf(curve, { expected, stopped, tolerance, part: now }) {
   }
   return {
     x: [
-      { key: "queries", label: "Queries answered", values: x.queries, whole: true },
+      { key: "queries", label: "Queries", values: x.queries, whole: true },
       { key: "cost", label: "Cost", values: x.cost },
-      { key: "time", label: `Time since the first answer, in ${unit}`, values: x.time },
+      { key: "time", label: `Time in ${unit}`, values: x.time },
     ],
     series: lines,
   };

@@ -12,21 +12,21 @@ const digits = known((value) => short(Number(value.toPrecision(3))));
 /** What the columns are. `when` says whether a session has such a number at all. */
 const COLUMNS = [
   { key: "name", label: "User", kind: "text", width: 11, words: "whom a question goes to" },
-  { key: "state", label: "State", kind: "text", width: 9, words: "whether it can be asked now, and why not" },
+  { key: "state", label: "State", kind: "text", width: 8.5, words: "whether it can be asked now, and why not" },
   { key: "asked", label: "Asked", kind: "number", width: 5, format: count, words: "how many questions it was put" },
-  { key: "answered", label: "Answers", kind: "number", width: 5.5, format: count, words: "how many of them it answered" },
+  { key: "answered", label: "Answers", kind: "number", width: 6, format: count, words: "how many of them it answered" },
   { key: "last_at", label: "Last answer", kind: "number", width: 8, format: known((at) => ago(at)), words: "how long ago it answered" },
   { key: "stale", label: "Answers since", kind: "number", width: 6, format: known(count), words: "staleness: how many answers of others have come since its last one" },
-  { key: "tell", label: "Would tell", kind: "number", width: 6, format: digits, words: "what asking it now would tell, as the method scores it: the larger, the sooner it is asked", when: (row) => row.tell != null },
-  { key: "size", label: "Size", kind: "number", width: 5, format: digits, words: "how long its gradients are beside the others’, as the method believes: 1 is an average user", when: (row) => row.size != null },
-  { key: "weight", label: "Weight", kind: "number", width: 5, format: digits, words: "how much it counts in the objective", when: (row) => row.weight != null && row.weight !== 1 },
+  { key: "tell", label: "Would tell", kind: "number", width: 5.5, format: digits, words: "what asking it now would tell, as the method scores it: the larger, the sooner it is asked", when: (row) => row.tell != null },
+  { key: "failures", label: "Failures", kind: "number", width: 6, format: count, words: "questions that it did not answer" },
+  { key: "refused", label: "Refused", kind: "number", width: 6, format: count, words: "answers of it that were not taken" },
+  { key: "flagged", label: "Flagged", kind: "number", width: 6, format: count, words: "answers that were taken and look odd" },
   { key: "cost", label: "Cost", kind: "number", width: 5, format: known(money), words: "what its answers have cost so far" },
   { key: "numbers", label: "Numbers sent", kind: "number", width: 6, format: known(count), words: "how many numbers it has disclosed so far" },
-  { key: "epsilon", label: "ε", kind: "number", width: 4.5, format: digits, words: "what it has disclosed by the account of differential privacy, where all its answers had noise: the smaller, the less", when: (row) => row.epsilon != null },
-  { key: "failures", label: "Failures", kind: "number", width: 5.5, format: count, words: "questions that it did not answer" },
-  { key: "refused", label: "Refused", kind: "number", width: 5.5, format: count, words: "answers of it that were not taken" },
-  { key: "flagged", label: "Flagged", kind: "number", width: 5.5, format: count, words: "answers that were taken and look odd" },
-  { key: "words", label: "Note", kind: "text", width: 16, sort: false, words: "the last reason of a failure, or why it is not asked" },
+  { key: "size", label: "Size", kind: "number", width: 5, format: digits, words: "how long its gradients are beside the others’, as the method believes: 1 is an average user", when: (row) => row.size != null },
+  { key: "weight", label: "Weight", kind: "number", width: 5, format: digits, words: "how much it counts in the objective", when: (row) => row.weight != null && row.weight !== 1 },
+  { key: "epsilon", label: "ε", kind: "number", width: 4, format: digits, words: "what it has disclosed by the account of differential privacy, where all its answers had noise: the smaller, the less", when: (row) => row.epsilon != null },
+  { key: "words", label: "Note", kind: "text", width: 14, sort: false, words: "the last reason of a failure, or why it is not asked" },
 ];
 
 export function users(id, view) {
@@ -37,6 +37,7 @@ export function users(id, view) {
   ], place, meaning);
   const [key, direction] = (view.get("sort") ?? "").split("~");
   const first = COLUMNS.find((column) => column.key === key && column.sort !== false);
+  element.classList.add("wide");
   let it = null;
 
   const fetchRows = async (sort, desc, search, from, many) => {

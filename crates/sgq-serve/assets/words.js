@@ -14,7 +14,7 @@ export function part(value) {
   return short(Number(value.toPrecision(2)));
 }
 
-export const interval = (low, high) => `${part(low)} to ${part(high)}`;
+export const interval = (low, high) => `${part(low)} and ${part(high)}`;
 
 /** `12,345`, also below a hundred without a digit behind the point. */
 export const count = (value) => (value == null ? "–" : grouped(Math.round(value)));
@@ -81,9 +81,9 @@ export const KINDS = {
 /** Where a user stands: a mark and a word. */
 export const STATES = {
   free: ["○", "can be asked"],
-  out: ["→", "asked, not answered yet"],
+  out: ["→", "question is out"],
   away: ["☾", "away"],
-  failing: ["✕", "fails again and again"],
+  failing: ["✕", "failing"],
   left: ["⇥", "has left"],
   spent: ["■", "limit spent"],
 };
