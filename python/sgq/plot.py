@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "history", "queries"]
 
-# The palette of Okabe and Ito, without its yellow, which is too faint for a line on white.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# The palette of the command line, `crates/sgq-bench/src/figure/style.rs`: dark enough for lines on white, and told apart with
+# any common colour blindness.
+COLOURS = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010", "#0a8cf2", "#000000"]
 # Eight shapes against seven colours: the pair repeats only after 56 curves.
 MARKERS = ["o", "s", "^", "D", "v", "P", "h", "X"]
 # Of the first, second and third turn through the palette; the plain dash is kept for methods that see more.

@@ -104,7 +104,7 @@ def test_no_two_of_all_methods_look_the_same():
 
 def test_colours_are_those_of_the_command_line():
     # From `crates/sgq-bench/src/figure/style.rs`.
-    colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"]
+    colours = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010"]
     assert [to_hex(line.get_color()) for line in drawn(sgq.plot.gaps(CURVES))] == colours
 
 

@@ -13,6 +13,8 @@ mod axis;
 mod drawing;
 mod forest;
 mod outline;
+#[cfg(test)]
+mod palette_tests;
 mod panels;
 mod style;
 #[cfg(test)]
@@ -24,6 +26,7 @@ use drawing::Drawing;
 pub(crate) use forest::{Forest, Mark, Row, Shape};
 pub(crate) use panels::{Look, Panel, Panels, Series, Vertical};
 use resvg::{tiny_skia, usvg};
+pub use style::{COLOURS, COLOURS_ON_DARK};
 pub(crate) use text::escape;
 
 const FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");

@@ -3,10 +3,11 @@
 use super::FONT_FAMILY;
 use super::axis::{Range, Tick, Ticks, linear_ticks, logarithmic_ticks};
 use super::drawing::{hash, tick_text};
+use super::style::COLOURS;
 use super::text::{escape, number, shorten, width, wrapped};
 
 /// The blue of the palette, and the grey of what is not estimated.
-const ESTIMATE: &str = "#0072B2";
+const ESTIMATE: &str = COLOURS[0];
 const QUIET: &str = "#666";
 
 const TITLE_SIZE: f64 = 17.0;

@@ -1,7 +1,7 @@
 //! Small plots side by side, with the same axes and one legend: something against the target, problem by problem.
 
 use super::axis::{Range, Tick, Ticks, linear_ticks, logarithmic_ticks};
-use super::style::Style;
+use super::style::{COLOURS, Style};
 use super::text::{escape, number, shorten, width, wrapped};
 use super::{Curve, FONT_FAMILY};
 
@@ -28,7 +28,7 @@ const INSET_PART: f64 = 0.075;
 const ASIDE: f64 = 11.0;
 const MARGIN: f64 = 16.0;
 /// The sky blue of the palette.
-const DOTS: &str = "#56B4E9";
+const DOTS: &str = COLOURS[5];
 
 /// Plots of several series against the same targets.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,13 @@
 
 use super::Curve;
 
-/// The palette of Okabe and Ito, which readers with any common colour blindness can tell apart,
-/// without its yellow, which is too faint for a line on white.
-const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+/// The palette of all figures, on white: blue, vermilion, green, pink, brown, sky blue, black. As in the palette of Okabe and Ito,
+/// readers with any common colour blindness can tell all of them apart; its orange and sky blue, which are too faint for a line on
+/// white, are a brown and a darker blue here.
+pub const COLOURS: [&str; 7] = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010", "#0a8cf2", "#000000"];
+
+/// The same hues in the same order for lines on a dark paper.
+pub const COLOURS_ON_DARK: [&str; 7] = ["#3982ff", "#ff9301", "#3ecb8b", "#c498dd", "#a87255", "#aadaff", "#ffffff"];
 
 /// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus,
 /// hexagon, cross. Eight shapes against seven colours: the pair repeats only after 56 curves, and

@@ -279,7 +279,7 @@ fn png_has_the_right_size_and_shows_the_curve() -> Outcome {
         };
         image.pixels().iter().filter(same).count()
     };
-    assert!(count(0, 0x72, 0xb2) > 2000, "no curve");
+    assert!(count(0, 0x4a, 0x9f) > 2000, "no curve");
     assert!(count(0x22, 0x22, 0x22) > 500, "no text");
     assert!(count(255, 255, 255) > 1_000_000, "no white background");
     Ok(())

@@ -36,7 +36,7 @@ footer { opacity: 1; color: #595959; }
   .themed svg [fill='#f4f4f4'] { fill: #1e2125; } .themed svg [stroke='#e3e3e3'] { stroke: #33373d; }
   .themed svg [stroke='#555'] { stroke: #a0a4aa; } .themed svg [stroke='#666'] { stroke: #b0b4ba; }
   .themed svg [fill='#666'] { fill: #b0b4ba; }
-  .themed svg [fill='#0072B2'] { fill: #56b4e9; } .themed svg [stroke='#0072B2'] { stroke: #56b4e9; }
+  .themed svg [fill='#004a9f'] { fill: #6aa9ff; } .themed svg [stroke='#004a9f'] { stroke: #6aa9ff; }
 }
 @media print {
   body { max-width: none; margin: 0; font-size: 10pt; } .table, .scrolls { overflow: visible; }

@@ -2,11 +2,14 @@
 
 use resvg::usvg::roxmltree::{Document, Node};
 use serde_json::{Value, json};
-use sgq_bench::fit_page::{forest_png, forest_svg, html};
+use sgq_bench::{
+    figure::COLOURS,
+    fit_page::{forest_png, forest_svg, html},
+};
 
 use super::{coefficient, fit};
 
-const BLUE: &str = "#0072B2";
+const BLUE: &str = COLOURS[0];
 
 fn texts(svg: &str) -> Vec<String> {
     let document = Document::parse(svg).unwrap();
