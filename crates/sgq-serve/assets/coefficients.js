@@ -7,6 +7,8 @@ const WIDTH = 200;
 const HEIGHT = 22;
 /** An interval so many times as long as three quarters of the others are leaves the axis at an arrow. */
 const OUTLIER = 8;
+/** So many remarks are shown. */
+const NOTES = 20;
 /** What `e^coefficient` is called. */
 const RATIOS = { binomial: "Odds ratio", poisson: "Rate ratio", negbin: "Rate ratio", gamma: "Ratio of means" };
 
@@ -15,43 +17,42 @@ const digits = (value, places = 3) => (Number.isFinite(value) ? short(Number(val
 const probability = (p) => (!Number.isFinite(p) ? "–" : p < 1e-4 ? "< 0.0001" : digits(p, 2));
 
 export function coefficients() {
-  const body = h("div");
+  const lead = h("p", { class: "lead" });
+  const caption = h("caption");
+  const [head, body] = [h("thead"), h("tbody")];
+  const notes = h("div", { class: "remarks" });
   const element = section("coefficients", "Coefficients", [
-    "What the regression says so far. An interval that does not cross the line at 0 speaks for an effect.",
-    "Until the session has converged, the estimates still move; intervals speak of chance in the rows, not of that.",
-  ], body);
+    "What the regression says so far. An interval that does not cross the upright line, which is 0, speaks for an effect.",
+    "Until the session has converged, the estimates still move. Intervals speak of chance in the rows, not of that.",
+  ], lead, scrolling("Coefficients with intervals", h("table", { class: "forest" }, caption, head, body)), notes);
   element.hidden = true;
   return {
     element,
     update(result) {
       element.hidden = !result?.coefficients?.length;
-      if (!element.hidden) put(body, [result.coefficients, result.std_error_kind, result.converged], () => shown(result));
+      if (element.hidden) return;
+      const list = result.coefficients.map((it) => ({ ...it, estimate: number(it.estimate), low: number(it.lower), high: number(it.upper) }));
+      const ratio = list.some((it) => it.ratio != null) ? RATIOS[Object.keys(RATIOS).find((family) => String(result.family).startsWith(family))] ?? "Ratio" : null;
+      const level = Math.round(100 * (result.level ?? 0.95));
+      const remarks = [result.warnings, result.notes].flat().filter((it) => typeof it === "string" && it);
+      put(lead, [result.formula, result.family, result.converged, result.diverged, result.last_step, result.believed_off], () => [formula(result), state(result)]);
+      put(caption, [result.std_error_kind, level], () => [`Estimates with ${level}% intervals${result.std_error_kind ? `; standard errors: ${result.std_error_kind}` : ""}`]);
+      put(head, [ratio, level], () => [h("tr", null, ["Coefficient", "Estimate and interval", "Estimate", `${level}% interval`, "p-value", ratio].map((words, place) => words && h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))]);
+      put(body, result.coefficients, () => rows(list, ratio));
+      put(notes, remarks, () => remarks.slice(0, NOTES).map((words) => h("p", { class: "quiet" }, `Note: ${words}`)));
     },
   };
 }
 
-function shown(result) {
-  const list = result.coefficients.map((it) => ({ ...it, estimate: number(it.estimate), low: number(it.lower), high: number(it.upper) }));
-  const ratio = RATIOS[Object.keys(RATIOS).find((family) => String(result.family ?? "").startsWith(family))] ?? null;
-  const hasRatio = ratio && list.some((it) => it.ratio != null);
+function rows(list, ratio) {
   const axis = range(list.filter((it) => !/^\(?(intercept|const)\)?$/i.test(it.name)));
-  const level = Math.round(100 * (result.level ?? 0.95));
-  const heads = ["Coefficient", "Estimate and interval", "Estimate", `${level}% interval`, "p-value", hasRatio ? ratio : null].filter(Boolean);
-  return [
-    h("p", { class: "lead" }, formula(result), state(result)),
-    scrolling("Coefficients with intervals", h("table", { class: "forest" },
-      h("caption", null, `Estimates, ${level}% intervals${result.std_error_kind ? ` (kind of standard errors: ${result.std_error_kind})` : ""}. The upright line is 0: no effect.`),
-      h("thead", null, h("tr", null, heads.map((words, place) => h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))),
-      h("tbody", null, list.map((it) => h("tr", null,
-        h("th", { scope: "row" }, named(it.name, 36)),
-        h("td", { class: "picture" }, picture(it, axis)),
-        h("td", null, digits(it.estimate)),
-        h("td", null, Number.isFinite(it.low) || Number.isFinite(it.high) ? `${digits(it.low)} to ${digits(it.high)}` : "not known"),
-        h("td", null, probability(number(it.p))),
-        hasRatio ? h("td", null, it.ratio == null ? "–" : `${digits(number(it.ratio))} (${digits(number(it.ratio_lower))} to ${digits(number(it.ratio_upper))})`) : null)))),
-    ),
-    ...[result.warnings, result.notes].flat().filter((it) => typeof it === "string" && it).slice(0, 20).map((words) => h("p", { class: "quiet" }, `Note: ${words}`)),
-  ];
+  return list.map((it) => h("tr", null,
+    h("th", { scope: "row" }, named(it.name, 36)),
+    h("td", { class: "picture" }, picture(it, axis)),
+    h("td", null, digits(it.estimate)),
+    h("td", null, Number.isFinite(it.low) || Number.isFinite(it.high) ? `${digits(it.low)} to ${digits(it.high)}` : "not known"),
+    h("td", null, probability(number(it.p))),
+    ratio ? h("td", null, it.ratio == null ? "–" : `${digits(number(it.ratio))} (${digits(number(it.ratio_lower))} to ${digits(number(it.ratio_upper))})`) : null));
 }
 
 const formula = (result) => (result.formula ? [h("code", null, String(result.formula).slice(0, 300)), `, ${result.family}. `] : []);
@@ -73,7 +74,7 @@ function range(list) {
   return { low, high: high > low ? high : low + 1 };
 }
 
-function picture({ name, estimate, low, high }, axis) {
+function picture({ estimate, low, high }, axis) {
   if (!Number.isFinite(estimate)) return s("svg", { class: "forest-row", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" });
   const inset = 8;
   const place = (value) => inset + ((WIDTH - 2 * inset) * (value - axis.low)) / (axis.high - axis.low);

@@ -39,13 +39,21 @@ export function named(name, longest = LONGEST_NAME) {
   return h("bdi", { class: "name", title: whole, dir: "auto" }, short);
 }
 
-/** Puts children in place of what an element has, unless the same were put there the last time. Keeps focus and selection. */
+/** Whether somebody marks words in an element, to copy them. */
+export function isMarked(element) {
+  const marked = getSelection();
+  return !marked.isCollapsed && (element.contains(marked.anchorNode) || element.contains(marked.focusNode));
+}
+
+/**
+ * Puts children in place of what an element has, unless the same were put there the last time, or somebody marks words there. What
+ * can have the focus or be scrolled is better made once, and filled by this.
+ */
 export function put(element, key, make) {
-  const written = typeof key === "string" ? key : JSON.stringify(key);
-  if (element.putKey === written) return false;
+  const written = JSON.stringify(key);
+  if (element.putKey === written || (element.putKey !== undefined && isMarked(element))) return;
   element.putKey = written;
   element.replaceChildren(...[make()].flat(2).filter((child) => child != null && child !== false));
-  return true;
 }
 
 /** Sets a text, if it is another one. */

@@ -42,7 +42,10 @@ export function whoWasAsked(namesOf) {
   const canvas = h("canvas", { class: "when", tabindex: "0", role: "slider", "aria-label": "Who was asked when: arrow keys go from question to question", "aria-valuemin": "1", "aria-valuemax": "1", "aria-valuenow": "1" });
   const reading = h("p", { class: "chart-reading" });
   const legend = h("ul", { class: "shapes" });
-  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), h("div"));
+  const [caption, lines] = [h("caption"), h("tbody")];
+  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), scrolling("Who was asked, the last first", h("table", null, caption,
+    h("thead", null, h("tr", null, ["Question", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
+  behind.lastChild.classList.add("tall");
   const frame = h("div", { class: "when-frame" }, canvas);
   const empty = h("p", { class: "quiet" }, "No question has been put yet.");
   const body = h("div", { hidden: true }, legend, frame, reading, behind);
@@ -198,13 +201,10 @@ export function whoWasAsked(namesOf) {
     const from = Math.max(0, asked.n.length - TABLE_ROWS);
     const indices = Array.from({ length: asked.n.length - from }, (_, index) => asked.n.length - 1 - index);
     const names = namesOf(indices.map((index) => asked.user[index]));
-    put(behind.lastChild, [asked.n.length, names.size], () => [
-      scrolling("Who was asked, the last first", h("table", null,
-        h("caption", null, from > 0 ? `The last ${TABLE_ROWS} of ${count(asked.n.length)} questions` : "Every question, the last first"),
-        h("thead", null, h("tr", null, ["Question", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))),
-        h("tbody", null, indices.map((index) => h("tr", null, h("td", null, count(asked.n[index])),
-          h("td", { class: "words" }, names.has(asked.user[index]) ? named(names.get(asked.user[index])) : `user ${count(asked.user[index] + 1)}`),
-          h("td", { class: "words" }, asked.kinds[asked.kind[index]] ?? ""))))))]);
+    put(caption, [from > 0, asked.n.length], () => [from > 0 ? `The last ${TABLE_ROWS} of the questions` : "Every question, the last first"]);
+    put(lines, [asked.n.length, asked.kind.at(-1), names.size], () => indices.map((index) => h("tr", null, h("td", null, count(asked.n[index])),
+      h("td", { class: "words" }, names.has(asked.user[index]) ? named(names.get(asked.user[index])) : `user ${count(asked.user[index] + 1)}`),
+      h("td", { class: "words" }, asked.kinds[asked.kind[index]] ?? ""))));
   }
 
   return {

@@ -6,27 +6,44 @@ import { short } from "./format.js";
 
 const BAR_WIDTH = 100;
 
-/** A part may come as a name alone, as [name, sentence] or as {name, words}. */
-const explained = (it) => (typeof it === "string" ? { name: it.split(":")[0], words: it } : Array.isArray(it) ? { name: it[0], words: it[1] } : { name: it.name, words: it.words ?? it.sentence });
-
 export function last() {
   const facts = h("div", { class: "facts" });
-  const candidates = h("div", { class: "candidates" });
+  const legend = h("ul", { class: "parts-legend" });
+  const caption = h("caption");
+  const [head, body] = [h("thead"), h("tbody")];
+  const scores = scrolling("Candidates and their scores", h("table", { class: "scores" }, caption, head, body));
+  const without = h("p", { class: "quiet" }, "The method keeps no scores: it does not compare users before it asks.");
   const waiting = h("div", { class: "waiting" });
   const element = section("last", "The last question", [
     "Before each question the method scores the users whom it could ask. The bars show the parts of each score.",
     "“Explored” means: chosen at random, so that no user is forgotten, and not by the score.",
-  ], facts, candidates, waiting);
+  ], facts, h("div", { class: "candidates" }, legend, scores, without), waiting);
 
   return {
     element,
     update({ last: it, out }) {
+      const has = it?.candidates?.length > 0;
       put(facts, [it && { ...it, candidates: null }], () => (it ? told(it) : [h("p", { class: "quiet" }, "No question has been put yet.")]));
-      put(candidates, [it?.candidates, it?.user, it?.parts], () => (it?.candidates?.length ? table(it) : it ? [h("p", { class: "quiet" }, "The method keeps no scores: it does not compare users before it asks.")] : []));
+      without.hidden = !it || has;
+      legend.hidden = scores.hidden = !has;
+      if (has) fill(it);
       put(waiting, out, () => questions(out));
     },
   };
+
+  function fill(it) {
+    put(legend, it.parts, () => it.parts.map(({ name, words }, index) => h("li", null, swatch(index), h("span", null, strong(name), words ? `: ${words}` : ""))));
+    put(caption, [it.explored, it.rank, it.candidates.length], () => [captionOf(it)]);
+    put(head, it.parts, () => [h("tr", null,
+      ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)),
+      it.parts.map(({ name }) => h("th", { scope: "col", class: "piece" }, name)))]);
+    put(body, [it.candidates, it.user], () => rows(it));
+  }
 }
+
+const captionOf = ({ explored, rank, candidates }) => (explored || rank > candidates.length
+  ? "The candidates with the best scores, and the one that was asked"
+  : `The ${counted(candidates.length, "candidate")} with the best scores`);
 
 function told(it) {
   const line = (label, ...value) => h("div", null, h("dt", null, label), h("dd", null, ...value));
@@ -52,30 +69,23 @@ function change(before, after) {
   return after < before ? `: ${part(by)} less` : `: ${part(by)} more, as the answer showed that less was known`;
 }
 
-function table(it) {
-  const parts = it.parts.map(explained);
-  const all = it.candidates.flatMap((candidate) => [
-    candidate.parts.reduce((sum, value) => sum + Math.max(0, value ?? 0), 0), candidate.parts.reduce((sum, value) => sum + Math.min(0, value ?? 0), 0), candidate.score ?? 0]);
-  const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
+function rows(it) {
+  const sums = it.candidates.flatMap(({ score, parts }) => [score ?? 0, sum(parts.map((value) => Math.max(0, value ?? 0))), sum(parts.map((value) => Math.min(0, value ?? 0)))]);
+  const [low, high] = [Math.min(0, ...sums), Math.max(0, ...sums)];
   const to = (value) => (high > low ? (BAR_WIDTH * (value - low)) / (high - low) : 0);
-  const row = (candidate, place) => {
-    const isChosen = candidate.user === it.user;
-    const number = isChosen && it.rank != null ? it.rank : place + 1;
-    return h("tr", { class: isChosen ? "chosen" : null },
-      h("td", { class: "place" }, count(number)),
-      h("th", { scope: "row" }, named(candidate.user, 28), isChosen ? h("span", { class: "tag" }, "asked") : null),
+  return it.candidates.map((candidate, place) => {
+    const isAsked = candidate.user === it.user;
+    return h("tr", { class: isAsked ? "chosen" : null },
+      h("td", { class: "place" }, count(isAsked && it.rank != null ? it.rank : place + 1)),
+      h("th", { scope: "row" }, named(candidate.user, 28), isAsked ? h("span", { class: "tag" }, "asked") : null),
       h("td", { class: "bar" }, bar(candidate.parts, to)),
-      h("td", null, short(Number((candidate.score ?? NaN).toPrecision(3)))),
-      parts.map((_, index) => h("td", { class: "piece" }, candidate.parts[index] == null ? "–" : short(Number(candidate.parts[index].toPrecision(3))))));
-  };
-  return [
-    h("ul", { class: "parts-legend" }, parts.map(({ name, words }, index) => h("li", null, swatch(index), h("span", null, strong(name), words && words !== name ? `: ${words.replace(new RegExp(`^${name.replace(/\W/g, "\\$&")}:\\s*`), "")}` : "")))),
-    scrolling("Candidates and their scores", h("table", { class: "scores" },
-      h("caption", null, it.explored || it.rank > it.candidates.length ? "The candidates with the best scores, and the one that was asked" : `The ${counted(it.candidates.length, "candidate")} with the best scores`),
-      h("thead", null, h("tr", null, ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)), parts.map(({ name }) => h("th", { scope: "col", class: "piece" }, name)))),
-      h("tbody", null, it.candidates.map(row)))),
-  ];
+      h("td", null, digits(candidate.score)),
+      it.parts.map((_, index) => h("td", { class: "piece" }, digits(candidate.parts[index]))));
+  });
 }
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const digits = (value) => (value == null ? "–" : short(Number(value.toPrecision(3))));
 
 const swatch = (index) => s("svg", { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" }, s("rect", { class: `score-${index % 7}`, width: 10, height: 10 }));
 

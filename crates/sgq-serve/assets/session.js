@@ -30,13 +30,14 @@ export function session(id, { root, view, onhead, announce }) {
     view.set("at", target);
   };
   let isClosed = false;
-  const short = answers(goTo);
+  const linkTo = (target, words, style) => h("a", { class: style, href: view.href("at", target), onclick: (event) => { event.preventDefault(); goTo(target); } }, words);
+  const short = answers(linkTo);
   const names = new Map();
   const parts = {
     standing: standing(view), last: last(), history: whoWasAsked(namesOf), coordinates: coordinates(view, () => readPath().catch(failed)),
     coefficients: coefficients(), users: users(id, view), events: events(id, view),
   };
-  const links = SECTIONS.map(([target, words]) => h("li", null, h("a", { href: `#at=${target}`, onclick: (event) => { event.preventDefault(); goTo(target); } }, words)));
+  const links = SECTIONS.map(([target, words]) => h("li", null, linkTo(target, words)));
   const about = h("p", { class: "about" });
   const fault = h("p", { class: "warning", role: "alert", hidden: true });
   // It is there once there are coefficients.

@@ -27,14 +27,16 @@ const QUESTIONS = [
 
 const SEE = { last: "See the last question", standing: "See where it stands", users: "See all users", events: "See failures" };
 
-export function answers(goTo) {
+export function answers(linkTo) {
   const cells = QUESTIONS.map(([id, question, target]) => {
     const answer = h("p", { class: "answer", id: `answer-${id}` });
-    const more = h("a", { class: "more", href: `#at=${target}`, onclick: (event) => { event.preventDefault(); goTo(target); } }, SEE[target]);
+    const more = linkTo(target, SEE[target], "more");
     return { answer, element: h("div", { class: "question" }, h("h2", null, question), answer, more) };
   });
   return {
-    element: h("section", { class: "in-short", "aria-label": "In short" }, cells.map((cell) => cell.element)),
+    element: h("section", { "aria-label": "In short" },
+      h("div", { class: "in-short" }, cells.map((cell) => cell.element)),
+      h("p", { class: "terms" }, strong("Query: "), "one question to one user, for its gradient at one point. ", strong("Gap: "), "how far the objective is above its smallest value; the part of it that is believed to remain is 100% at the start and 0 at the optimum.")),
     update(head) {
       QUESTIONS.forEach(([, , , words], place) => {
         const [key, make] = words(head);
@@ -77,7 +79,7 @@ function bought({ status, last }) {
   }
   const { part_before: before, part_after: after } = last ?? {};
   return [[status.queries, status.part, before, after], () => [
-    strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}`,
+    strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}${status.cost === status.queries ? "" : `, which cost ${money(status.cost)}`}`,
     before != null && after != null ? `; the last one took it from ${part(before)} to ${part(after)}.` : "."]];
 }
 
@@ -149,8 +151,8 @@ export function standing(view) {
 
   return {
     element: section("standing", "Where it stands", [
-      "The gap is how far the objective is above its smallest value. The part of the gap at the start that is believed to remain says how far there is to go: 100% at the start, 0 at the optimum.",
-      "It is the method’s own estimate, with the interval in which the truth is believed to lie.",
+      "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; the truth is believed to lie in the interval in nine of ten cases.",
+      "The curve falls in proportion on the logarithmic scale: each line below is a tenth of the one above.",
     ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, reading, plot),
 
     update(head) {

@@ -2,7 +2,7 @@
 
 import { get, of } from "./api.js";
 import { table } from "./table.js";
-import { h, named, section } from "./dom.js";
+import { h, isMarked, named, section } from "./dom.js";
 import { STATES, ago, count, money } from "./words.js";
 import { short } from "./format.js";
 
@@ -39,16 +39,22 @@ export function users(id, view) {
   const first = COLUMNS.find((column) => column.key === key && column.sort !== false);
   element.classList.add("wide");
   let it = null;
+  // The first rows are needed before there is a table.
+  let begun = null;
 
   const fetchRows = async (sort, desc, search, from, many) => {
     view.set("sort", sort ? `${sort}${desc ? "~down" : ""}` : "");
     view.set("search", search);
+    const known = begun;
+    begun = null;
+    if (known && !sort && !search && from === 0) return known;
     return get(`${of(id)}users`, { sort, desc: sort ? desc : null, search, from, count: many });
   };
 
   async function open() {
     // Columns that nobody has a number for are left out.
-    const { rows } = await get(`${of(id)}users`, { from: 0, count: 100 });
+    begun = await get(`${of(id)}users`, { from: 0, count: 100 });
+    const { rows } = begun;
     const columns = COLUMNS.filter((column) => !column.when || column.key === key || rows.some(column.when)).map((column) => ({ ...column, title: column.words }));
     it = table(place, {
       caption: "Users", columns, fetch: fetchRows, cell, sort: first?.key ?? null, desc: direction === "down", empty: "There is no user.",
@@ -65,10 +71,7 @@ export function users(id, view) {
     element,
     open,
     async refresh() {
-      // Whoever marks words in the table to copy them keeps the mark.
-      const marked = getSelection();
-      if (!it || (!marked.isCollapsed && place.contains(marked.anchorNode))) return;
-      await it.refresh();
+      if (it && !isMarked(place)) await it.refresh();
     },
   };
 }

@@ -33,6 +33,13 @@ export function set(key, value) {
   write();
 }
 
+/** The address of this view with a part of the state set. */
+export function href(key, value) {
+  const other = new URLSearchParams(state);
+  other.set(key, value);
+  return `#${other}`;
+}
+
 /** The address of a session. */
 export const link = (id) => `#${new URLSearchParams({ s: id })}`;
 
