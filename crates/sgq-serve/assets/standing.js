@@ -4,6 +4,7 @@ import { chart } from "./chart.js";
 import { h, named, put, section, strong } from "./dom.js";
 import { count, counted, interval, money, part, sentence, since, when } from "./words.js";
 import { short } from "./format.js";
+import { reasons } from "./last.js";
 
 /** Units of time, the largest first, in milliseconds. */
 const UNITS = [["days", 86_400_000], ["hours", 3_600_000], ["minutes", 60_000], ["seconds", 1_000]];
@@ -69,15 +70,15 @@ function whom({ status, out, last, file, users }) {
 
 function why({ last, method, summary }) {
   if (!last) return [["method", method, summary], () => ["The method is ", h("code", null, method), summary ? `: ${sentence(summary)}` : "."]];
-  return [[last.user, last.words], () => [strong(named(last.user, 32)), `: ${last.words ? sentence(last.words) : "the method gives no reason."}`]];
+  return [[last.user, last.words, last.rank, last.of], () => [strong(named(last.user, 32)), `: ${reasons(last)}`]];
 }
 
-function bought({ status, last }) {
+function bought({ status, last, answered }) {
   if (!status.queries) return ["none", () => ["Nothing yet: no answer has come."]];
   if (status.part == null) {
     return [["unknown", status.queries], () => [`${counted(status.queries, "answer")} so far. What remains is not known: the method gives no estimate, or needs more answers for it.`]];
   }
-  const { part_before: before, part_after: after } = last ?? {};
+  const { part_before: before, part_after: after } = (last?.answered_at == null ? answered : last) ?? {};
   return [[status.queries, status.part, before, after], () => [
     strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}${status.cost === status.queries ? "" : `, which cost ${money(status.cost)}`}`,
     before != null && after != null ? `; the last one took it from ${part(before)} to ${part(after)}.` : "."]];
@@ -105,8 +106,10 @@ function limits({ budget, cost_budget: cost, numbers_budget: numbers, tolerance 
   return ends.length ? `It stops ${ends.join(", or ")}.` : "No budget and no tolerance is set.";
 }
 
-function reason(words, { tolerance, budget }) {
+function reason(words, { tolerance, budget, cost_budget: cost, numbers_budget: numbers }) {
   if (/converged/.test(words) && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
+  if (words === "cost budget") return `the budget in cost of ${money(cost)} is spent`;
+  if (words === "numbers budget") return `the budget of ${counted(numbers, "number")} sent is spent`;
   if (words === "budget" && budget) return `the budget of ${counted(budget, "query", "queries")} is spent`;
   return `the expected end is reached: ${words}`;
 }
