@@ -155,7 +155,7 @@ export function standing(view) {
   return {
     element: section("standing", "Where it stands", [
       "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; the truth is believed to lie in the interval in nine of ten cases.",
-      "The curve falls in proportion on the logarithmic scale: each line below is a tenth of the one above.",
+      "On the logarithmic axis each line is a tenth of the one above it: 10⁰ is all of the gap at the start, 10⁻² is 1% of it.",
     ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, reading, plot),
 
     update(head) {
@@ -182,7 +182,7 @@ export function standing(view) {
       if (!curve.part.some((value) => value != null)) return;
       plot.replaceChildren();
       drawn = chart(plot, {
-        title: "Part of the gap that is believed to remain",
+        title: "What is believed to remain",
         description: "A line that falls from 1, the start, to what remains now, with the interval in which the truth is believed to lie.",
         yLabel: "part of the gap", log: true, onview: (text) => view.set("gap", text), ...data,
       });
