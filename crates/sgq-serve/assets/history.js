@@ -122,7 +122,7 @@ export function whoWasAsked(namesOf) {
       c.fillText(count(n), x(n), bottom + 13);
     }
     c.textAlign = "center";
-    c.fillText("Question, in the order in which they were put", left + (width - left) / 2, bottom + 27);
+    c.fillText("Question number", left + (width - left) / 2, bottom + 27);
 
     const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
     const looks = asked.kinds.map(lookOf);
