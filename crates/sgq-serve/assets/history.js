@@ -42,13 +42,13 @@ export function whoWasAsked(namesOf) {
   const legend = h("ul", { class: "shapes" });
   const [caption, lines] = [h("caption"), h("tbody")];
   const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), scrolling("Who was asked, the last first", h("table", null, caption,
-    h("thead", null, h("tr", null, ["Question", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
+    h("thead", null, h("tr", null, ["Ticket", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
   behind.lastChild.classList.add("tall");
   const frame = h("div", { class: "when-frame" }, canvas);
   const empty = h("p", { class: "quiet" }, "No question has been put yet.");
   const body = h("div", { hidden: true }, legend, frame, reading, behind);
   const element = section("history", "Who was asked, and when", [
-    "Each mark is a question: from left to right in the order in which they were put, each user in a row of its own.",
+    "Each mark is a question: from left to right in the order in which they were put, which their ticket counts; each user in a row of its own.",
     "A user with many marks was asked often; crosses are questions that nobody answered.",
   ], empty, body);
 
@@ -122,7 +122,7 @@ export function whoWasAsked(namesOf) {
       c.fillText(count(n), x(n), bottom + 13);
     }
     c.textAlign = "center";
-    c.fillText("Question number", left + (width - left) / 2, bottom + 27);
+    c.fillText("Ticket: questions in the order in which they were put".slice(0, width < 480 ? 6 : undefined), left + (width - left) / 2, bottom + 27);
 
     const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
     const looks = asked.kinds.map(lookOf);
@@ -154,8 +154,8 @@ export function whoWasAsked(namesOf) {
     const name = namesOf([user]).get(user);
     const word = lookOf(asked.kinds[asked.kind[index]])[2];
     canvas.setAttribute("aria-valuenow", String(asked.n[index]));
-    canvas.setAttribute("aria-valuetext", `Question ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
-    put(reading, [index, user, name, word], () => [`Question ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
+    canvas.setAttribute("aria-valuetext", `Ticket ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
+    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
   }
 
   function nearest(event) {

@@ -2,7 +2,7 @@
 
 import { h, named, put, s, scrolling, section, strong } from "./dom.js";
 import { count, counted, part, sentence, since, duration } from "./words.js";
-import { short } from "./format.js";
+import { readableTime, short } from "./format.js";
 
 const BAR_WIDTH = 100;
 
@@ -12,7 +12,7 @@ export function last() {
   const caption = h("caption");
   const [head, body] = [h("thead"), h("tbody")];
   const scores = scrolling("Candidates and their scores", h("table", { class: "scores" }, caption, head, body));
-  const without = h("p", { class: "quiet" }, "The method keeps no scores: it does not compare users before it asks.");
+  const without = h("p", { class: "quiet" }, "Of this question no scores are known: the method does not go by scores, or nobody looked when it was put.");
   const waiting = h("div", { class: "waiting" });
   const element = section("last", "The last question", [
     "Before each question the method scores the users whom it could ask. The bars show the parts of each score.",
@@ -56,10 +56,12 @@ function told(it, answered) {
     h("dl", { class: "pairs" },
       line("Question", `ticket ${count(it.ticket)}, put `, since(it.asked_at)),
       chosen ? line("Chosen", chosen) : null,
-      line("Answer", ...(it.answered_at == null ? ["not yet"] : ["came ", since(it.answered_at), `, after ${duration(it.answered_at - it.asked_at)}`])),
+      line("Answer", ...(it.answered_at == null ? ["not yet"] : ["came ", since(it.answered_at), `, after ${took(it.answered_at - it.asked_at)}`])),
       ...(effect ? changes(effect, effect !== it).map(([label, ...value]) => line(label, ...value)) : [])),
   ];
 }
+
+const took = (ms) => (ms < 10_000 ? readableTime(1000 * ms) : duration(ms));
 
 /** Why a user is asked, in sentences. */
 export function reasons({ words, rank, of, explored }) {
@@ -122,7 +124,7 @@ function questions(out) {
   if (out.length < 2) return [];
   return [
     h("h3", null, `${counted(out.length, "question")} are out${out.length >= 100 ? " (the first 100)" : ""}`),
-    h("ul", { class: "out" }, out.slice(0, OUT_SHOWN).map((question) => h("li", null, strong(named(question.user, 28)), `, ticket ${count(question.ticket)}, `, since(question.asked_at)))),
+    h("ul", { class: "out" }, out.slice(0, OUT_SHOWN).map((question) => h("li", null, strong(named(question.user, 28)), question.asked_at == null ? "" : [`, ticket ${count(question.ticket)}, `, since(question.asked_at)]))),
     out.length > OUT_SHOWN ? h("p", { class: "quiet" }, `… and ${count(out.length - OUT_SHOWN)} more.`) : null,
   ];
 }

@@ -14,6 +14,8 @@ import { count, part, sentence } from "./words.js";
 /** What changes with every answer is read at most so often, and what is larger at most so often. */
 const SOON_MS = 250;
 const LATER_MS = 2_000;
+/** While the server replays the record, the page looks so often. */
+const REPLAY_MS = 1_000;
 /** A curve longer than this is read anew, which thins it. */
 const LONGEST_CURVE = 3_000;
 const LONGEST_HISTORY = 8_000;
@@ -95,9 +97,14 @@ export function session(id, { root, view, onhead, announce }) {
     speak(head);
   }
 
+  // What was believed earlier is known once the server has replayed the record.
+  let isWhole = false;
+
   async function readCurve() {
-    const from = curve?.n.length && curve.n.length < LONGEST_CURVE ? curve.n.at(-1) : 0;
+    const from = isWhole && curve?.n.length && curve.n.length < LONGEST_CURVE ? curve.n.at(-1) : 0;
+    const isReplayed = head != null && head.status.replayed >= head.status.queries;
     curve = joined(curve, await get(`${of(id)}curve`, { from }), from);
+    isWhole = isReplayed;
   }
 
   async function readAsked() {
@@ -173,7 +180,7 @@ export function session(id, { root, view, onhead, announce }) {
     isReading = false;
     later();
     if (isWanted) refresh();
-    else if (head && head.status.replayed < head.status.queries) setTimeout(refresh, 1_000);
+    else if (head && head.status.replayed < head.status.queries) setTimeout(refresh, REPLAY_MS);
   }
 
   /** What is larger: the path, the table, the coefficients. */
@@ -210,7 +217,7 @@ export function session(id, { root, view, onhead, announce }) {
     isReading = false;
     await all(readPath, readResult);
     laterAt = Date.now();
-    if (isWanted || head.status.replayed < head.status.queries) refresh();
+    if (isWanted || (!isWhole && curve?.part.includes(null))) refresh();
     const at = view.get("at");
     if (SECTIONS.some(([target]) => target === at)) document.getElementById(`${at}-title`)?.scrollIntoView({ block: "start" });
   })();

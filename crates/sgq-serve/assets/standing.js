@@ -60,7 +60,8 @@ function whom({ status, out, last, file, users }) {
   }
   if (out.length) {
     const names = [...new Set(out.map((question) => question.user))];
-    const oldest = since(Math.min(...out.map((question) => question.asked_at)));
+    const times = out.map((question) => question.asked_at).filter((at) => at != null);
+    const oldest = times.length ? since(Math.min(...times)) : "before this page was opened";
     return [["out", names, out[0].asked_at, status.pending], () => [
       ...listed(names), ...(status.pending > 1 ? [`: ${counted(status.pending, "question")} are out, the oldest was put `, oldest, "."] : [" was asked ", oldest, ", and has not answered yet."])]];
   }
