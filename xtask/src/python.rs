@@ -1,9 +1,9 @@
 //! The Python package: built into a virtual environment of its own, and tested there.
 
 use std::{
-    env, fs,
+    env, fs, io,
     path::{self, Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
 };
 
 type Check = (&'static str, &'static [&'static str]);
@@ -13,10 +13,13 @@ const REQUIREMENTS: &[&str] = &["requirements-test.txt", "requirements-flower.tx
 
 /// What is run in the environment, once the package is in it.
 const CHECKS: &[Check] = &[
-    ("pytest and doctests", &["-m", "pytest", "-q"]),
+    ("pytest and doctests", &["-m", "pytest", "-q", "--ignore", "tests/flower"]),
     ("mypy", &["-m", "mypy"]),
     ("stubs", &["-m", "mypy.stubtest", "sgq._sgq"]),
 ];
+
+/// Federations of real processes, which wait most of the time: they run beside the other checks.
+const FLOWER: &[&str] = &["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/flower"];
 
 /// The same checks see more where PyTorch is: `sgq.torch`, its tests and its types. The example needs real data.
 const TORCH_CHECKS: &[Check] = &[
@@ -55,8 +58,11 @@ pub fn test() -> Result<(), String> {
     if !read(&generated.join(STUBS))?.lines().eq(read(&environment.package.join(STUBS))?.lines()) {
         return Err(format!("python/{STUBS} is not what the code says: run cargo xtask stubs"));
     }
-    environment.check(CHECKS)?;
-    environment.install_from_sdist()
+    let flower = environment.start_beside(FLOWER, "flower.log")?;
+    let others = environment.check(CHECKS).and_then(|()| environment.install_from_sdist());
+    // Also where another check has failed: nothing is to be left running.
+    let flower = flower.finish("the tests with Flower failed");
+    others.and(flower)
 }
 
 /// The same with PyTorch, which is too large a download for every change.
@@ -159,9 +165,35 @@ impl Environment {
         checks.iter().try_for_each(|(name, arguments)| self.run(arguments, &format!("{name} failed")))
     }
 
+    /// Starts a check whose output goes to a file of the environment.
+    fn start_beside(&self, arguments: &[&str], log: &str) -> Result<Beside, String> {
+        let log = self.folder.join(log);
+        let error = |error: io::Error| format!("{}: {error}", log.display());
+        let output = fs::File::create(&log).map_err(error)?;
+        let mut command = Command::new(&self.python);
+        command.args(arguments).current_dir(&self.package).env("VIRTUAL_ENV", &self.folder);
+        let process = command.stderr(output.try_clone().map_err(error)?).stdout(output).spawn().map_err(error)?;
+        Ok(Beside { process, log })
+    }
+
     fn run(&self, arguments: &[&str], failure: &str) -> Result<(), String> {
         let mut command = Command::new(&self.python);
         run(command.args(arguments).current_dir(&self.package).env("VIRTUAL_ENV", &self.folder), failure)
+    }
+}
+
+/// A check that runs beside others.
+struct Beside {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    /// Waits for it, and shows what it has printed.
+    fn finish(mut self, failure: &str) -> Result<(), String> {
+        let status = self.process.wait().map_err(|error| error.to_string())?;
+        println!("{}", read(&self.log)?.trim_end());
+        if status.success() { Ok(()) } else { Err(format!("{failure} ({status})")) }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rusqlite::{Connection, OptionalExtension as _};
@@ -11,12 +12,12 @@ use sgq::{Query, Session, Why};
 use sgq_data::glm::StdErrors;
 
 use crate::{
-    Account, Event, Kind, LedgerError, Protection, Question, Reply, Reported, Results, Terms, User, Wants,
+    Account, Event, Kind, LedgerError, Protection, Question, Reply, Reported, Results, Shared, Terms, User, Wants,
     ledger::{add_reported, questions, shared},
     lock::{Mark, mark_beside},
     missing::{Missing, missing},
     record::{self, Header, hex},
-    restore::{Restored, Spent, restore, stop_words},
+    restore::{Restored, Spent, Tickets, restore, stop_words},
     rounds::Rounds,
     schema,
     study::Sources,
@@ -197,7 +198,7 @@ impl Reader {
 
     fn status_of(&self, restored: Restored) -> Result<Status, LedgerError> {
         let Restored { session, before, seq, made_anew, .. } = restored;
-        let study = self.study_status(&session, before)?;
+        let study = study_status(&self.sources(&session, before))?;
         let (accounts, _) = accounts(&self.connection, &self.header)?;
         let missing = missing(&self.connection, &self.header, &session, &accounts)?;
         let users = self.user_statuses(&session, accounts)?;
@@ -233,21 +234,11 @@ impl Reader {
         })
     }
 
-    fn study_status(&self, session: &Session<'static>, before: Spent) -> Result<Option<StudyStatus>, LedgerError> {
-        let Some(terms) = &self.header.terms else { return Ok(None) };
-        let sources = self.sources(session, before);
-        let open = sources.open_round();
-        let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| self.users()[*user].name.clone()).collect();
-        Ok(Some(StudyStatus {
-            plan: terms.plan.id(),
-            formula: terms.plan.formula.to_string(),
-            family: terms.plan.family.to_string(),
-            begun: self.header.begun.is_some(),
-            asks_everybody: open.as_ref().map(|(round, _)| round.wants),
-            waits_for,
-            closed: sources.is_closed(),
-            reported: self.rounds.reported,
-        }))
+    /// The file, what stands before its first event, and its questions to everybody; no state of the file is held on to.
+    pub(crate) fn into_parts(self) -> (Connection, Header, Rounds) {
+        // What was read is still there; only a transaction that is not open could fail to end.
+        let _ = self.connection.execute_batch("COMMIT");
+        (self.connection, self.header, self.rounds)
     }
 
     fn sources<'a>(&'a self, session: &'a Session<'static>, before: Spent) -> Sources<'a> {
@@ -341,11 +332,8 @@ impl Reader {
         let open = self.sources(&session, before).open_round();
         let mut all = open.map_or_else(Vec::new, |(round, waits)| questions(round, waits, self.users(), &shared));
         let question = |query: Query| {
-            let Query { ticket, user, point, wants, why, explored, .. } = query;
-            let ticket = tickets.of_record(ticket);
-            let asked_at = asked_at.get(&ticket).copied().unwrap_or(0);
-            let (name, shared) = (self.users()[user].name.clone(), shared.clone());
-            Question { ticket, user, name, point, wants, report: None, shared, why, explored, asked_at }
+            let at = asked_at.get(&tickets.of_record(query.ticket)).copied().unwrap_or(0);
+            pending_question(query, tickets, at, self.users(), &shared)
         };
         all.extend(session.pending().map(question));
         Ok(all)
@@ -361,6 +349,38 @@ impl Reader {
         let verdict = verify::verify(&self.connection, &self.header, self.lost.as_ref(), &self.path);
         self.naming(verdict)
     }
+}
+
+/// Where a study by a plan stands.
+pub(crate) fn study_status(sources: &Sources<'_>) -> Result<Option<StudyStatus>, LedgerError> {
+    let Sources { header, rounds, .. } = sources;
+    let Some(terms) = &header.terms else { return Ok(None) };
+    let open = sources.open_round();
+    let waits_for = open.iter().flat_map(|(_, waits)| waits).map(|user| header.users[*user].name.clone()).collect();
+    Ok(Some(StudyStatus {
+        plan: terms.plan.id(),
+        formula: terms.plan.formula.to_string(),
+        family: terms.plan.family.to_string(),
+        begun: header.begun.is_some(),
+        asks_everybody: open.as_ref().map(|(round, _)| round.wants),
+        waits_for,
+        closed: sources.is_closed(),
+        reported: rounds.reported,
+    }))
+}
+
+/// A question of a session that is out, as a ledger has it.
+pub(crate) fn pending_question(
+    query: Query,
+    tickets: Tickets,
+    asked_at: i64,
+    users: &[User],
+    shared: &Option<Arc<Shared>>,
+) -> Question {
+    let Query { ticket, user, point, wants, why, explored, .. } = query;
+    let (name, shared) = (users[user].name.clone(), shared.clone());
+    let ticket = tickets.of_record(ticket);
+    Question { ticket, user, name, point, wants, report: None, shared, why, explored, asked_at }
 }
 
 /// Whether what stands in the files is all that was written, as far as anybody can tell.

@@ -291,6 +291,16 @@ pub(crate) fn events_after(
     seal_before: &[u8],
     mut each: impl FnMut(Recorded) -> Result<(), LedgerError>,
 ) -> Result<(), LedgerError> {
+    events_while(connection, after, seal_before, |recorded| each(recorded).map(|()| true))
+}
+
+/// The same until somebody has seen enough.
+pub(crate) fn events_while(
+    connection: &Connection,
+    after: i64,
+    seal_before: &[u8],
+    mut each: impl FnMut(Recorded) -> Result<bool, LedgerError>,
+) -> Result<(), LedgerError> {
     let mut query = connection.prepare("SELECT * FROM events WHERE seq > ? ORDER BY seq")?;
     let mut rows = query.query([after])?;
     let (mut expected, mut before) = (after + 1, seal_before.to_vec());
@@ -306,7 +316,9 @@ pub(crate) fn events_after(
             return Err(LedgerError::damaged(format!("event {seq} is not what was written")));
         }
         (expected, before) = (seq + 1, recorded.event.seal.clone());
-        each(recorded)?;
+        if !each(recorded)? {
+            break;
+        }
     }
     Ok(())
 }

@@ -90,7 +90,7 @@ pub(crate) struct Restored {
 }
 
 /// Where the record and this program part.
-enum Parting {
+pub(crate) enum Parting {
     /// This version would have gone on otherwise.
     Otherwise(String),
     Error(LedgerError),
@@ -121,17 +121,8 @@ pub(crate) fn replay_all(connection: &Connection, header: &Header) -> Result<Res
 }
 
 fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result<Restored, Parting> {
-    let sql = "SELECT seq, kind FROM events WHERE kind IN ('rebuilt', 'begun') ORDER BY seq DESC LIMIT 1";
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
-    let last = connection.query_row(sql, [], row).optional().map_err(LedgerError::from)?;
-    let anew = last.as_ref().map_or(0, |(seq, _)| *seq);
-    let Base { mut session, tickets, before } = match last {
-        None => Base::new(Session::new(header.method.clone(), header.settings.clone()).map_err(LedgerError::from)?),
-        Some((seq, kind)) if kind == Kind::Begun.word() => Base::at_begin(connection, header, seq)?,
-        Some((seq, _)) => Base::from_answers(connection, header, seq)?,
-    };
-    let (mut seq, mut seal) = (anew, seal_at(connection, header, anew)?);
-    if by_snapshot && let Some((at, restored)) = from_snapshot(connection, header, anew)? {
+    let Restored { mut session, tickets, before, mut seq, mut seal, .. } = beginning(connection, header)?;
+    if by_snapshot && let Some((at, restored)) = from_snapshot(connection, header, seq)? {
         (seq, seal, session) = (at, seal_at(connection, header, at)?, restored);
     }
     let mut replayed = 0;
@@ -152,6 +143,22 @@ fn replay(connection: &Connection, header: &Header, by_snapshot: bool) -> Result
         Some(why) => Err(Parting::Otherwise(why)),
         None => Ok(Restored { session, tickets, before, seq, seal, replayed, made_anew: None }),
     }
+}
+
+/// The session before the first event that it goes through: that of the whole record or, where it was made anew or a study got its
+/// model, the one after that.
+pub(crate) fn beginning(connection: &Connection, header: &Header) -> Result<Restored, LedgerError> {
+    let sql = "SELECT seq, kind FROM events WHERE kind IN ('rebuilt', 'begun') ORDER BY seq DESC LIMIT 1";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+    let last = connection.query_row(sql, [], row).optional()?;
+    let seq = last.as_ref().map_or(0, |(seq, _)| *seq);
+    let Base { session, tickets, before } = match last {
+        None => Base::new(Session::new(header.method.clone(), header.settings.clone())?),
+        Some((seq, kind)) if kind == Kind::Begun.word() => Base::at_begin(connection, header, seq)?,
+        Some((seq, _)) => Base::from_answers(connection, header, seq)?,
+    };
+    let seal = seal_at(connection, header, seq)?;
+    Ok(Restored { session, tickets, before, seq, seal, replayed: 0, made_anew: None })
 }
 
 fn seal_at(connection: &Connection, header: &Header, seq: i64) -> Result<Vec<u8>, LedgerError> {
@@ -184,7 +191,7 @@ fn from_snapshot(
 }
 
 /// Lets an event happen to a session.
-fn apply(
+pub(crate) fn apply(
     connection: &Connection,
     session: &mut Session<'static>,
     tickets: Tickets,

@@ -7,6 +7,7 @@ mod lazy;
 mod losses;
 mod order;
 mod sampling;
+mod scores;
 
 use std::fmt;
 
@@ -25,6 +26,7 @@ pub use informative::Informative;
 pub use losses::{Oort, PowerOfChoice};
 pub use order::{Cyclic, Sequence, Shuffled, Uniform};
 pub use sampling::{ByNorm, BySmoothness};
+pub use scores::{ScorePart, Scored, Scores};
 
 /// Decides whom to ask for the next step.
 ///
@@ -72,6 +74,18 @@ pub trait Choice<B: Belief>: Part {
     /// Takes in an answer, for choices that keep a record of their own.
     fn observe(&mut self, reply: &Reply<'_>, random: &mut Random) {
         let _ = (reply, random);
+    }
+
+    /// What asking each user now would be worth to it, where it goes by scores: `choose`, in the same scene, picks [the
+    /// best](Scores::best) unless it explores. It only looks, and is called where somebody wants to see why.
+    fn scores(&self, scene: &Scene<'_, B>) -> Option<Scores> {
+        let _ = scene;
+        None
+    }
+
+    /// How it picks a user, in a sentence.
+    fn how(&self) -> &'static str {
+        "Users are picked by a rule of the method's own."
     }
 }
 

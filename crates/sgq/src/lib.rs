@@ -39,7 +39,7 @@ pub mod update;
 
 pub use answer::{Answer, Detail};
 pub use belief::{Belief, LastGradient, Remaining};
-pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene, Why};
+pub use choice::{Choice, ChoiceError, Chosen, Order, Reply, Scene, Scores, Why};
 pub use linear::LinearSaga;
 pub use meter::Meter;
 pub use method::Method;

@@ -29,6 +29,30 @@ class Stalled(RuntimeError):
     """Nobody who has a question is connected, or who must answer does not. All answers so far are in the session: run it again."""
 
 
+@dataclass(frozen=True)
+class How:
+    """What `run` is told of waiting; in seconds."""
+
+    timeout: float = 300.0
+    ttl: float = 3600.0
+    retries: int = 2
+    wait: float = 1.0
+    patience: float = 120.0
+    in_order: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "ttl", "wait", "patience"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name} is {value!r}: it must be a number of seconds, not negative")
+        if not self.timeout > 0:
+            raise ValueError(f"timeout is {self.timeout!r}: an answer takes longer than that")
+        if self.ttl < self.timeout:
+            raise ValueError(f"ttl is {self.ttl:g} s and timeout {self.timeout:g} s: Flower would forget questions that are waited for")
+        if self.retries < 0:
+            raise ValueError(f"retries is {self.retries!r}: it must not be negative")
+
+
 @dataclass
 class Out:
     """A question that is out."""
@@ -77,36 +101,22 @@ def run(
 
     Everything that lasts is in the session: on a ledger (`sgq.open`), the same call in another `flwr run` goes on at the same question.
     """
-    for what, value in (("timeout", timeout), ("ttl", ttl), ("wait", wait), ("patience", patience)):
-        if not value >= (0 if what in ("wait", "patience") else 1e-9) or value == float("inf"):
-            raise ValueError(f"{what} is {value!r}: it must be a number of seconds{'' if what in ('wait', 'patience') else ', more than 0'}")
-    if ttl < timeout:
-        raise ValueError(f"ttl is {ttl:g} s and timeout {timeout:g} s: Flower would forget questions that are waited for")
-    if retries < 0:
-        raise ValueError(f"retries is {retries!r}: it must not be negative")
+    how = How(timeout, ttl, retries, wait, patience, in_order)
     users = [str(name) for name in getattr(session, "names", ())] or [f"user-{number}" for number in range(len(session.weights))]
-    asking = _Asking(Network(grid), session, users, in_order, callback)
-    asking.timeout, asking.ttl, asking.retries, asking.wait, asking.patience = timeout, ttl, retries, wait, patience
     try:
-        return asking.run()
+        return _Asking(Network(grid), session, users, how, callback).run()
     except BaseException as error:
         error.session = session  # type: ignore[attr-defined]
         raise
 
 
 class _Asking:
-    timeout: float
-    ttl: float
-    retries: int
-    wait: float
-    patience: float
-
     def __init__(
         self,
         network: Network,
         session: Session,
         users: list[str],
-        in_order: bool,
+        how: How,
         callback: Callable[[Session], Any] | None,
     ) -> None:
         self.network = network
@@ -114,7 +124,7 @@ class _Asking:
         self.ledger = session if isinstance(session, Ledger) else None
         self.is_study = self.ledger is not None and self.ledger.plan is not None
         self.users = users
-        self.in_order = in_order
+        self.how = how
         self.callback = callback
         self.members = Members(network, users, self.note)
         self.out: dict[tuple[int, int], Out] = {}
@@ -193,13 +203,13 @@ class _Asking:
         """Waits for everybody, as long as patience lasts: whom to ask first must not depend on who was quicker."""
         wanted = {name for number, name in enumerate(self.users) if not self.session.has_left(number)}
         log.info("waiting for %d users to be connected", len(wanted))
-        until = time.monotonic() + self.patience
+        until = time.monotonic() + self.how.patience
         while missing := wanted - self.members.connected():
             self.members.look()
             self.receive()
             if time.monotonic() >= until:
                 if missing == wanted:
-                    raise Stalled(f"nobody is connected after {self.patience:g} s: start the nodes of {some(missing)}")
+                    raise Stalled(f"nobody is connected after {self.how.patience:g} s: start the nodes of {some(missing)}")
                 break
             self.sleep()
         log.info("%d users are connected%s", len(wanted - missing), f", and not {some(missing)}" if missing else "")
@@ -240,12 +250,12 @@ class _Asking:
             node = self.members.node_of(self.name_of(out.query))
             if out.message is not None or out.is_held or out.due > now or node is None:
                 continue
-            out.message = self.network.send("gradient", node, self.content(out.query), self.ttl)
+            out.message = self.network.send("gradient", node, self.content(out.query), self.how.ttl)
             if out.message is None:
                 self.came_to_nothing(out, "it could not be sent: Flower did not take the message")
                 continue
             out.node, out.sent = node, now
-            self.messages[out.message] = (out.query, now + self.ttl)
+            self.messages[out.message] = (out.query, now + self.how.ttl)
 
     def content(self, query: Query) -> RecordDict:
         words: dict[str, Word | None] = {"ticket": query.ticket[1], "user": self.name_of(query), "wants": query.wants}
@@ -275,7 +285,7 @@ class _Asking:
                 why = str(error)
         if why is None:
             return
-        log.warning("question %d: %s: %s", query.ticket[1], self.name_of(query), why)
+        log.warning("%s: %s: %s", title(query), self.name_of(query), why)
         if out is not None and is_out:
             if reply.content is None and out.node not in self.network.nodes():
                 self.members.drop(out.node)
@@ -288,7 +298,7 @@ class _Asking:
             return f"it says: {error}"
         if words.get("user") != name:
             raise ValueError(f"it is in the name of {words.get('user')!r}, and the question is for {name!r}")
-        waits = self.in_order and query.wants not in TO_EVERYBODY and out is not None and out is not self.first()
+        waits = self.how.in_order and query.wants not in TO_EVERYBODY and out is not None and out is not self.first()
         if self.ledger is not None and self.is_study:
             if not isinstance(line := words.get("answer"), str):
                 raise ValueError("it is no answer by a plan: the node's app must be made with sgq.flower.clinic")
@@ -318,7 +328,7 @@ class _Asking:
     def release(self) -> None:
         """Tells the answers whose turn it is, and those of an earlier run."""
         while not self.ended and (out := next((out for out in self.out.values() if out.is_held), None)) is not None:
-            if self.in_order and out is not self.first():
+            if self.how.in_order and out is not self.first():
                 return
             try:
                 if self.ledger is not None:
@@ -337,7 +347,7 @@ class _Asking:
         if query.wants not in TO_EVERYBODY:
             self.history.append(([query.user], [-1 if query.explored is None else int(query.explored)], [session.steps]))
         left = f", {session.remaining.part:.1e} of the gap believed to be left" if session.remaining is not None else ""
-        log.info("question %d: %s answered%s; %d queries%s", query.ticket[1], self.name_of(query), took, session.queries, left)
+        log.info("%s: %s answered%s; %d queries%s", title(query), self.name_of(query), took, session.queries, left)
         if self.callback is not None and self.callback(session):
             self.ended = True
         # At once, so that whom to ask does not depend on how many answers came together.
@@ -347,13 +357,13 @@ class _Asking:
     def came_to_nothing(self, out: Out, why: str) -> None:
         """A question is put again after a while, or fails."""
         out.tries += 1
-        if out.tries > self.retries:
+        if out.tries > self.how.retries:
             self.fail(out, f"{why} (tried {out.tries} times)" if out.tries > 1 else why)
         else:
-            out.due = time.monotonic() + min(LONGEST_WAIT, self.wait * 2 ** (out.tries - 1))
+            out.due = time.monotonic() + min(LONGEST_WAIT, self.how.wait * 2 ** (out.tries - 1))
 
     def fail(self, out: Out, why: str) -> None:
-        log.warning("question %d: %s failed: %s", out.query.ticket[1], self.name_of(out.query), why)
+        log.warning("%s: %s failed: %s", title(out.query), self.name_of(out.query), why)
         del self.out[out.query.ticket]
         self.session.fail(out.query, why)
 
@@ -361,8 +371,8 @@ class _Asking:
         """Timeouts, messages that Flower has forgotten, and patience."""
         now = time.monotonic()
         for out in list(self.out.values()):
-            if out.message is not None and now - out.sent >= self.timeout:
-                self.fail(out, f"no answer after {self.timeout:g} s")
+            if out.message is not None and now - out.sent >= self.how.timeout:
+                self.fail(out, f"no answer after {self.how.timeout:g} s")
         self.messages = {message: (query, until) for message, (query, until) in self.messages.items() if until > now}
         connected = self.members.connected()
         waited_for = {self.name_of(out.query) for out in self.out.values() if not out.is_held}
@@ -370,16 +380,21 @@ class _Asking:
             self.stalled = None
         elif self.stalled is None:
             self.stalled = now
-        elif now - self.stalled >= self.patience:
+        elif now - self.stalled >= self.how.patience:
             who = waited_for or {self.users[number] for number in self.absent}
             raise Stalled(
-                f"{some(who)} must be asked, and is not connected after {self.patience:g} s: start its node and run again; "
+                f"{some(who)} must be asked, and is not connected after {self.how.patience:g} s: start its node and run again; "
                 "all answers so far are in the session"
             )
 
     def sleep(self) -> None:
         """Looks often where answers come quickly."""
         time.sleep(min(LONGEST_POLL, max(SHORTEST_POLL, POLL_PART * (time.monotonic() - self.moved))))
+
+
+def title(query: Query) -> str:
+    """What a person calls a question: those that everybody is asked have no number worth reading."""
+    return {"summary": "the first question", "closing": "the closing question"}.get(query.wants, f"question {query.ticket[1]}")
 
 
 def some(names: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._minimize import Vector
 from .._sgq import Query, Session
 from .._sgq import open as open_ledger
-from ._asking import _Asking
+from ._asking import How, _Asking
 from ._flwr import (
     Array,
     ArrayRecord,
@@ -151,8 +151,7 @@ class StrategicQuery(Strategy):
             self.session = open_ledger(self.ledger, self.method, users=list(users), **given)
         else:
             self.session = Session(self.method, users=len(users), x0=x0, open=self.at_a_time, **self.settings)
-        self.asking = _Asking(Network(grid), self.session, list(users), in_order=False, callback=None)
-        self.asking.patience = self.patience
+        self.asking = _Asking(Network(grid), self.session, list(users), How(patience=self.patience), callback=None)
         self.asking.take_up_record()
         self.asking.gather()
 

@@ -232,6 +232,7 @@ def test_everybody_going_is_waited_for_and_then_said(tmp_path):
 
     with ledger(tmp_path) as session, pytest.raises(sgq.flower.Stalled, match="not connected after 0.1 s"):
         sgq.flower.run(grid, session, patience=0.1, callback=watch)
+    assert [event["kind"] for event in sgq.open(tmp_path / "study.sgq", read_only=True).history()].count("waited") <= 1
     with ledger(tmp_path) as session:
         assert sgq.flower.run(federation(), session).queries == 40
 
@@ -268,7 +269,8 @@ def test_whoever_was_registered_by_a_name_cannot_speak_in_another(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"timeout": 0}, "timeout is 0: it must be a number of seconds, more than 0"),
+        ({"timeout": 0}, "timeout is 0: an answer takes longer than that"),
+        ({"wait": -1}, "wait is -1: it must be a number of seconds, not negative"),
         ({"ttl": 10, "timeout": 20}, "Flower would forget"),
         ({"retries": -1}, "retries is -1"),
         ({"patience": float("nan")}, "patience is nan"),

@@ -1,5 +1,7 @@
 """A study by a plan over Flower: the same as over pipes and folders, and what keeps it from ending well."""
 
+import logging
+
 import numpy as np
 import pytest
 from flwr.clientapp import ClientApp
@@ -107,3 +109,12 @@ def test_an_app_of_the_other_kind_says_what_it_is(folder, tmp_path):
     with sgq.open(tmp_path / "points.sgq", users=NAMES, x0=np.zeros(2), budget=10) as session:
         sgq.flower.run(nodes(folder), session, retries=0)
         assert "it answers by a plan, and the coordinator's session has none" in str(session.failures())
+
+
+def test_questions_to_everybody_are_called_by_what_they_are(folder, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("flwr"), "propagate", True)
+    with caplog.at_level(logging.INFO, "flwr"), opened(folder) as ledger:
+        sgq.flower.run(nodes(folder), ledger)
+    answered = [line.split(":")[0] for line in caplog.messages if " answered" in line]
+    assert answered.count("the first question") == answered.count("the closing question") == len(NAMES)
+    assert answered[len(NAMES)] == "question 0"

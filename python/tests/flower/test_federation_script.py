@@ -58,3 +58,19 @@ def test_flower_reads_a_setting_as_it_was(text):
 
     config = {"first": text, "n": 3, "share": 0.5, "yes": True, "last": text}
     assert parse_config_args([config_text(config)]) == config
+
+
+def test_a_second_up_is_refused_and_down_ends_all_of_it(tmp_path):
+    script("keys", tmp_path, "--names", "north")
+    try:
+        first = script("up", tmp_path, "--detach")
+        assert first.returncode == 0, first.stderr
+        connection = tmp_path / "flower" / "config.toml"
+        before = connection.read_text()
+        second = script("up", tmp_path)
+        assert second.returncode == 1 and "north, superlink run already" in second.stderr
+        assert connection.read_text() == before
+    finally:
+        ended = script("down", tmp_path)
+    assert ended.stdout == "  ended: north, superlink\n"
+    assert script("down", tmp_path).stdout == "  ended: nothing was running\n"

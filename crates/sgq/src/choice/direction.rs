@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Order, Purpose, Reply, Scene};
+use super::{Choice, ChoiceError, Chosen, Order, Purpose, Reply, Scene, ScorePart, Scored, Scores};
 use crate::{Belief, LastGradient, Random, SettingError, kernel};
 
 /// GPFL (Na, Liang & Yiu 2024) for one user a round: the user whose last gradient projects farthest on the global direction,
@@ -32,6 +32,48 @@ impl Choice<LastGradient> for Projection {
     }
 
     fn choose(&mut self, scene: &Scene<'_, LastGradient>, _random: &mut Random) -> Result<Chosen, ChoiceError> {
+        let parts = self.parts(scene);
+        Ok(Chosen::user(scene.best_free(parts.iter().map(|[projection, bound]| projection + bound))?))
+    }
+
+    fn scores(&self, scene: &Scene<'_, LastGradient>) -> Option<Scores> {
+        let scored = |(user, parts): (usize, [f64; 2])| Scored {
+            user,
+            score: parts[0] + parts[1],
+            parts,
+            may_win: scene.is_free(user),
+        };
+        Some(Scores {
+            rule: "The user with the largest score is asked.",
+            parts: &[
+                ScorePart {
+                    name: "projection",
+                    words: "how far the last gradient points along the global direction, from 0 to 1",
+                },
+                ScorePart { name: "bound", words: "a confidence bound, the larger the less often the user was asked" },
+            ],
+            explore: 0.0,
+            users: self.parts(scene).into_iter().enumerate().map(scored).collect(),
+        })
+    }
+
+    fn how(&self) -> &'static str {
+        "The user whose last gradient points the farthest along the global direction is asked, with a bonus for being asked rarely."
+    }
+
+    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
+        const MOMENTUM: f64 = 0.9;
+        self.asked[reply.user] += 1;
+        self.direction.resize(reply.gradient.len(), 0.0);
+        for (direction, gradient) in self.direction.iter_mut().zip(reply.gradient) {
+            *direction = MOMENTUM * *direction + gradient;
+        }
+    }
+}
+
+impl Projection {
+    /// The projection of each user's last gradient, from 0 to 1, and its confidence bound.
+    fn parts(&self, scene: &Scene<'_, LastGradient>) -> Vec<[f64; 2]> {
         let length = kernel::norm(&self.direction);
         let project = |user: usize| match length {
             // Every answer was zero: nobody is ahead.
@@ -48,17 +90,7 @@ impl Choice<LastGradient> for Projection {
             asked => (2.0 * (rounds as f64).ln() / asked as f64).sqrt(),
         };
         let spread = if most > least { most - least } else { 1.0 };
-        let scores = (0..scene.users).map(|user| (projections[user] - least) / spread + bound(user));
-        Ok(Chosen::user(scene.best_free(scores)?))
-    }
-
-    fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
-        const MOMENTUM: f64 = 0.9;
-        self.asked[reply.user] += 1;
-        self.direction.resize(reply.gradient.len(), 0.0);
-        for (direction, gradient) in self.direction.iter_mut().zip(reply.gradient) {
-            *direction = MOMENTUM * *direction + gradient;
-        }
+        (0..scene.users).map(|user| [(projections[user] - least) / spread, bound(user)]).collect()
     }
 }
 
@@ -138,5 +170,9 @@ impl<B: Belief> Choice<B> for Balanced {
             self.sum.fill(0.0);
             self.signed_sum.fill(0.0);
         }
+    }
+
+    fn how(&self) -> &'static str {
+        "Every user is asked once an epoch, in an order in which the last epoch's gradients balance."
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Choice, ChoiceError, Chosen, Needs, Order, Reply, Scene,
+    Choice, ChoiceError, Chosen, Needs, Order, Reply, Scene, ScorePart, Scored, Scores,
     lazy::{Found, Lazy, Situation},
 };
 use crate::{
@@ -69,16 +69,57 @@ impl<B: Belief> Choice<B> for OracleEi {
         let smoothness = constant(scene.smoothness()?, self.sharp);
         self.mean.resize(scene.point.len(), 0.0);
         kernel::mean_of_rows(gradients, &mut self.mean);
-        let scores = gradients.chunks_exact(self.mean.len()).map(|gradient| {
-            let (inner_product, norm) = (kernel::dot(&self.mean, gradient), kernel::norm(gradient));
-            match scene.own_step {
-                true => best_improvement(inner_product, 0.0, norm, 0.0, 0.0, 0.0),
-                false => expected_improvement(scene.step_size, smoothness, inner_product, norm),
-            }
-        });
-        Ok(Chosen::user(scene.best_free(scores)?))
+        Ok(Chosen::user(scene.best_free(improvements(scene, gradients, &self.mean, smoothness))?))
+    }
+
+    fn scores(&self, scene: &Scene<'_, B>) -> Option<Scores> {
+        let (gradients, smoothness) = (scene.all_gradients().ok()?, scene.smoothness().ok()?);
+        let mut mean = vec![0.0; scene.point.len()];
+        kernel::mean_of_rows(gradients, &mut mean);
+        let improvements = improvements(scene, gradients, &mean, constant(smoothness, self.sharp));
+        let scored =
+            |(user, score): (usize, f64)| Scored { user, score, parts: [score, 0.0], may_win: scene.is_free(user) };
+        Some(Scores {
+            rule: "The user with the largest score is asked.",
+            parts: &[ScorePart {
+                name: "improvement",
+                words: "by how much a step along its true gradient must improve",
+            }],
+            explore: 0.0,
+            users: improvements.enumerate().map(scored).collect(),
+        })
+    }
+
+    fn how(&self) -> &'static str {
+        "The user whose true gradient promises the largest improvement is asked: an oracle, and a yardstick only."
     }
 }
+
+/// `EI_i` of every user.
+fn improvements<B>(
+    scene: &Scene<'_, B>,
+    gradients: &[f64],
+    mean: &[f64],
+    smoothness: f64,
+) -> impl Iterator<Item = f64> + Clone {
+    let (step_size, own_step) = (scene.step_size, scene.own_step);
+    gradients.chunks_exact(mean.len()).map(move |gradient| {
+        let (inner_product, norm) = (kernel::dot(mean, gradient), kernel::norm(gradient));
+        match own_step {
+            true => best_improvement(inner_product, 0.0, norm, 0.0, 0.0, 0.0),
+            false => expected_improvement(step_size, smoothness, inner_product, norm),
+        }
+    })
+}
+
+/// What the scores of [`SurrogateEi`] are made of.
+const PARTS: &[ScorePart] = &[
+    ScorePart {
+        name: "improvement",
+        words: "what a step along its last gradient promises, were all last gradients still true",
+    },
+    ScorePart { name: "bonus", words: "how far off that promise may be: the more, the farther away users were asked" },
+];
 
 /// How the largest score is found. All ways find the same user, to the last bit of a tie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -295,6 +336,25 @@ impl Choice<LastGradient> for SurrogateEi {
         self.room.believed = believed;
         chosen
     }
+
+    fn scores(&self, scene: &Scene<'_, LastGradient>) -> Option<Scores> {
+        if scene.belief.unasked() > 0 {
+            return None;
+        }
+        let rule = match self.cost_aware {
+            true => {
+                "The user with the largest score for each unit of cost is asked, unless one is picked at random to explore."
+            }
+            false => "The user with the largest score is asked, unless one is picked at random to explore.",
+        };
+        let users = self.all_scores(scene)?;
+        Some(Scores { rule, parts: PARTS, explore: self.explore, users })
+    }
+
+    fn how(&self) -> &'static str {
+        "Users not asked yet come first, in random order; then the one with the largest surrogate improvement plus bonus, and now and \
+         then one at random, to explore."
+    }
 }
 
 impl SurrogateEi {
@@ -305,31 +365,10 @@ impl SurrogateEi {
         random: &mut Random,
         believed: &mut Vec<f64>,
     ) -> Result<Chosen, ChoiceError> {
-        let belief = scene.belief;
         let explored = random.unit() < self.explore;
-        let (each, mean) = match belief.learned() {
-            None => (scene.smoothness()?.each(), constant(scene.smoothness()?, self.sharp)),
-            Some(learned) => {
-                let Some(mean) = learned.mean() else {
-                    // Without any curvature no score means anything.
-                    return Ok(Chosen { explored: Some(true), ..Chosen::user(scene.any_free(random)?) });
-                };
-                learned.believed(mean, believed);
-                let own = scene.smoothness.and_then(Smoothness::objective).filter(|_| self.sharp);
-                (&**believed, own.unwrap_or(mean))
-            }
-        };
-        let situation = Situation {
-            belief,
-            point: scene.point,
-            smoothness: each,
-            own_step: scene.own_step,
-            scoring: Scoring {
-                step_size: scene.step_size,
-                smoothness: mean,
-                bonus_weight: self.bonus_weight,
-                mean_norm: kernel::norm(belief.mean()),
-            },
+        let Some(situation) = self.situation(scene, believed)? else {
+            // Without any curvature no score means anything.
+            return Ok(Chosen { explored: Some(true), ..Chosen::user(scene.any_free(random)?) });
         };
         if !scene.all_free() || self.cost_aware {
             // The search by bounds is for one question at a time, and for scores as they are.
@@ -338,11 +377,7 @@ impl SurrogateEi {
                 true => scene.any_free(random)?,
                 false => {
                     self.scan(&situation)?;
-                    let for_each_unit = |(user, score): (usize, &f64)| match (self.cost_aware, scene.cost(user)) {
-                        (true, cost) if *score > 0.0 => score / cost,
-                        (true, cost) => score * cost,
-                        (false, _) => *score,
-                    };
+                    let for_each_unit = |(user, score): (usize, &f64)| self.for_each_unit(scene.cost(user), *score);
                     scene.best_free(self.room.scores.iter().enumerate().map(for_each_unit))?
                 }
             };
@@ -352,6 +387,68 @@ impl SurrogateEi {
         let user = if explored { random.index(scene.users) } else { self.best(&situation)? };
         self.lazy.will_ask(&situation, user);
         Ok(Chosen { explored: Some(explored), ..Chosen::user(user) })
+    }
+
+    /// What scores rest on; none while nothing is known of anybody's curvature.
+    fn situation<'a>(
+        &self,
+        scene: &Scene<'a, LastGradient>,
+        believed: &'a mut Vec<f64>,
+    ) -> Result<Option<Situation<'a>>, ChoiceError> {
+        let belief = scene.belief;
+        let (each, mean) = match belief.learned() {
+            None => (scene.smoothness()?.each(), constant(scene.smoothness()?, self.sharp)),
+            Some(learned) => {
+                let Some(mean) = learned.mean() else { return Ok(None) };
+                learned.believed(mean, believed);
+                let own = scene.smoothness.and_then(Smoothness::objective).filter(|_| self.sharp);
+                (&**believed, own.unwrap_or(mean))
+            }
+        };
+        let scoring = Scoring {
+            step_size: scene.step_size,
+            smoothness: mean,
+            bonus_weight: self.bonus_weight,
+            mean_norm: kernel::norm(belief.mean()),
+        };
+        Ok(Some(Situation { belief, point: scene.point, smoothness: each, own_step: scene.own_step, scoring }))
+    }
+
+    /// A score for each unit of what a query costs, where that counts.
+    fn for_each_unit(&self, cost: f64, score: f64) -> f64 {
+        match self.cost_aware {
+            true if score > 0.0 => score / cost,
+            true => score * cost,
+            false => score,
+        }
+    }
+
+    /// Everybody's score, as a scan computes it, with its parts.
+    fn all_scores(&self, scene: &Scene<'_, LastGradient>) -> Option<Vec<Scored>> {
+        let mut believed = Vec::new();
+        let situation = self.situation(scene, &mut believed).ok()??;
+        let Situation { belief, point, smoothness, own_step, scoring } = situation;
+        let users = belief.users();
+        let (mut inner_products, mut errors, mut distances) = (vec![0.0; users], vec![0.0; users], Vec::new());
+        belief.inner_products(belief.mean(), &mut inner_products);
+        belief.errors(point, smoothness, &mut distances, &mut errors);
+        belief.left().for_each(|user| errors[user] = 0.0);
+        let mean_error = kernel::sum(&errors) / belief.users_in_mean() as f64;
+        let without = Scoring { bonus_weight: 0.0, ..scoring };
+        let scored = |user: usize| {
+            let (inner, norm, error) = (inner_products[user], belief.gradient_norm(user), errors[user]);
+            let by = |scoring: &Scoring| match own_step {
+                true => scoring.promise(inner, norm, error, mean_error),
+                false => scoring.score(inner, norm, error, mean_error),
+            };
+            let (whole, promised) = (by(&scoring), by(&without));
+            let score = self.for_each_unit(scene.cost(user), whole);
+            // Both parts are for the same unit of cost.
+            let unit = if whole == 0.0 || score == whole { 1.0 } else { score / whole };
+            let parts = [promised * unit, (whole - promised) * unit];
+            Scored { user, score, parts, may_win: scene.is_free(user) }
+        };
+        Some((0..users).map(scored).collect())
     }
 }
 

@@ -1,8 +1,10 @@
 //! The user whose answer tells the most: docs/frugal.md § 10.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, ChoiceError, Chosen, Scene, Why};
+use super::{Choice, ChoiceError, Chosen, Scene, ScorePart, Scored, Scores, Why};
 use crate::{
     Belief as _, Random,
     belief::{
@@ -127,6 +129,104 @@ impl Informative {
     }
 }
 
+/// Scores, for whoever wants to see why: the same rules as above, without asking anybody.
+impl Informative {
+    /// The next who was not asked, as [`unasked`](Self::unasked) finds it.
+    fn next_unasked(&self, scene: &Scene<'_, Model>) -> Option<usize> {
+        let (before, left) = self.order.split_at(self.passed);
+        left.iter().chain(before).copied().find(|user| !scene.belief.is_asked(*user) && scene.is_free(*user))
+    }
+
+    /// The scores of those who were asked, who may win where the score is worth it. A ranking that was made when the point got where it
+    /// is holds until it is used up.
+    fn scores_of_asked(
+        &self,
+        by: Worth,
+        scene: &Scene<'_, Model>,
+        told: impl Fn(usize) -> Option<(f64, u64)>,
+        is_worth: impl Fn(f64) -> bool,
+    ) -> Vec<Scored> {
+        let told_by = |user: usize| told(user).map(|(told, when)| (when, told, user));
+        let all: Vec<(u64, f64, usize)> = scene.belief.asked().filter_map(told_by).collect();
+        let listed: Option<BTreeMap<usize, f64>> =
+            self.listed(by, scene).map(|listed| listed.iter().map(|(worth, user)| (*user, *worth)).collect());
+        // Only a rank by time leaves out those who were asked lately.
+        let mut times: Vec<u64> =
+            all.iter().filter(|(.., user)| scene.is_free(*user)).map(|(when, ..)| *when).collect();
+        let until = match times.len().checked_sub(1) {
+            Some(last) if by != Worth::Gain => *times.select_nth_unstable(last / 2).1,
+            _ => u64::MAX,
+        };
+        let scored = |(when, told, user): (u64, f64, usize)| {
+            let ranked = listed.as_ref().map(|listed| listed.get(&user).copied());
+            let score = ranked.flatten().unwrap_or(told / scene.cost(user));
+            let is_in_time = ranked.map_or(when <= until, |worth| worth.is_some());
+            let may_win = scene.is_free(user) && is_in_time && is_worth(score);
+            Scored { user, score, parts: [score, 0.0], may_win }
+        };
+        all.into_iter().map(scored).collect()
+    }
+
+    /// The ranking, where it still holds.
+    fn listed(&self, by: Worth, scene: &Scene<'_, Model>) -> Option<&[(f64, usize)]> {
+        let Ranking { by: of, point, users } = &self.next;
+        let holds = *of == by && *point == scene.point && users.iter().any(|(_, user)| scene.is_free(*user));
+        (scene.belief.answers_per_move() > 1 && holds).then_some(users)
+    }
+
+    /// The same with those who were not asked: each tells so many times as much as a user of size 1 would, and the next one may win.
+    fn with_unasked(&self, mut scores: Scores, scene: &Scene<'_, Model>, told: f64, next_may_win: bool) -> Scores {
+        let (belief, next) = (scene.belief, self.next_unasked(scene));
+        let scored = |user: usize| {
+            let size = belief.size(user);
+            let score = told * (size * size) / scene.cost(user);
+            Scored { user, score, parts: [score, 0.0], may_win: next_may_win && next == Some(user) }
+        };
+        scores.users.extend((0..scene.users).filter(|user| !belief.is_asked(*user)).map(scored));
+        scores
+    }
+
+    /// As [`by_own`](Self::by_own) chooses.
+    fn scores_by_own(&self, own: &Own, scene: &Scene<'_, Model>) -> Option<Scores> {
+        let belief = scene.belief;
+        let gain = |user| own.gain(user, scene.point).map(|gain| (gain, 0));
+        let Some(unasked) = self.next_unasked(scene) else {
+            return by_score(RULE, self.scores_of_asked(Worth::Gain, scene, gain, |_| true));
+        };
+        let told_by_new = own.mean().map_or(0.0, Mean::told_by_new);
+        let told = told_by_new * belief.size(unasked).powi(2) / scene.cost(unasked);
+        let is_enough =
+            |gain: f64| belief.asked().len() >= FRUGAL.reask_error_after && gain > FRUGAL.reask_error_ratio * told;
+        let is_worth = |gain: f64| !self.again && (own.cut || is_enough(gain));
+        let users = self.scores_of_asked(Worth::Gain, scene, gain, is_worth);
+        let somebody_is_asked_again = users.iter().any(|it| it.may_win);
+        let scores = Scores { users, ..scores_with(RULE_WITH_NEW) };
+        Some(self.with_unasked(scores, scene, FRUGAL.reask_error_ratio * told_by_new, !somebody_is_asked_again))
+    }
+}
+
+const RULE: &str =
+    "The user whose answer would tell the most for each unit of cost is asked, of those who were not asked lately.";
+const RULE_WITH_NEW: &str =
+    "Users not asked yet come first, the larger the sooner; one is asked again only where that would tell far more.";
+const FORCED: &str =
+    "One user is asked whatever the scores are: its last answer was set aside, or shows how gradients change.";
+
+const TOLD: &[ScorePart] = &[ScorePart {
+    name: "told",
+    words: "what its answer would tell of the mean gradient, for each unit of cost; of users not asked yet, as much as must be exceeded \
+            for another one to be asked again first",
+}];
+
+fn scores_with(rule: &'static str) -> Scores {
+    Scores { rule, parts: TOLD, explore: 0.0, users: Vec::new() }
+}
+
+/// None where nobody may win: somebody is then asked at random.
+fn by_score(rule: &'static str, users: Vec<Scored>) -> Option<Scores> {
+    users.iter().any(|it| it.may_win).then(|| Scores { users, ..scores_with(rule) })
+}
+
 fn new(user: usize) -> Chosen {
     Chosen::because(user, Why::New)
 }
@@ -211,5 +311,42 @@ impl Choice<Model> for Informative {
             // Who can be asked was never asked, or nobody can be.
             None => Ok(Chosen::user(scene.any_free(random)?)),
         }
+    }
+    fn scores(&self, scene: &Scene<'_, Model>) -> Option<Scores> {
+        let belief = scene.belief;
+        if self.order.is_empty() {
+            // The order is drawn with the first question.
+            return None;
+        }
+        if let Some(own) = belief.own() {
+            return self.scores_by_own(own, scene);
+        }
+        let far = |user| belief.staleness(user, scene.point);
+        let probed = belief.lacks_curvature_of().map(|(user, _)| user).filter(|user| scene.is_free(*user));
+        if let Some(forced) = probed.or_else(|| belief.set_aside_last().filter(|user| scene.is_free(*user))) {
+            let mut users = self.scores_of_asked(Worth::Far, scene, far, |_| true);
+            users.iter_mut().for_each(|it| it.may_win = it.user == forced);
+            return by_score(FORCED, users);
+        }
+        let Some(unasked) = self.next_unasked(scene) else {
+            let is_by_score = !belief.has_failed();
+            return is_by_score.then(|| by_score(RULE, self.scores_of_asked(Worth::Far, scene, far, |_| true)))?;
+        };
+        let size_squared = |user: usize| belief.size(user) * belief.size(user);
+        let asked = belief.asked().len();
+        if belief.has_learned_scale() && self.looked_again < FRUGAL.early_looks.min(asked / 2) {
+            let users = self.scores_of_asked(Worth::Far, scene, far, |far| far > 0.0);
+            return Some(self.with_unasked(Scores { users, ..scores_with(RULE_WITH_NEW) }, scene, 0.0, true));
+        }
+        let faded = |user| belief.faded(user, scene.point).map(|(part, when)| (size_squared(user) * part, when));
+        let enough = FRUGAL.reask_gain_ratio * size_squared(unasked) / scene.cost(unasked);
+        let may_ask_again = !self.again && asked >= FRUGAL.reask_after;
+        let users = self.scores_of_asked(Worth::Faded, scene, faded, |worth| may_ask_again && worth > enough);
+        let scores = Scores { users, ..scores_with(RULE_WITH_NEW) };
+        Some(self.with_unasked(scores, scene, FRUGAL.reask_gain_ratio, true))
+    }
+
+    fn how(&self) -> &'static str {
+        "Users not asked yet come first, the larger the sooner; then the one whose answer would tell the most for each unit of cost."
     }
 }

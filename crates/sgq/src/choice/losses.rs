@@ -54,6 +54,10 @@ impl<B: Belief> Choice<B> for PowerOfChoice {
         let best = kernel::argmax(losses.into_iter()).ok_or(ChoiceError::NoScore)?;
         Ok(Chosen { polled: candidates.len() as u64, ..Chosen::user(candidates[best]) })
     }
+
+    fn how(&self) -> &'static str {
+        "Of a few users at random, the one with the largest loss is asked."
+    }
 }
 
 /// Oort (Lai et al., OSDI 2021), its statistical utility for one user a round: the last loss seen plus a bonus for staleness,
@@ -114,5 +118,9 @@ impl<B: Belief> Choice<B> for Oort {
     fn observe(&mut self, reply: &Reply<'_>, _random: &mut Random) {
         self.rounds += 1;
         self.seen[reply.user] = reply.loss.map(|loss| (loss, self.rounds));
+    }
+
+    fn how(&self) -> &'static str {
+        "A user is picked at random among those with the largest last loss and a bonus for staleness, or among those not asked yet."
     }
 }

@@ -17,6 +17,10 @@ impl<B: Belief> Choice<B> for Uniform {
     fn choose(&mut self, scene: &Scene<'_, B>, random: &mut Random) -> Result<Chosen, ChoiceError> {
         Ok(Chosen::user(scene.any_free(random)?))
     }
+
+    fn how(&self) -> &'static str {
+        "A user is picked at random, each with the same chance."
+    }
 }
 
 /// Every user once, in random order, then again in a fresh random order: sampling without replacement.
@@ -62,6 +66,10 @@ impl<B: Belief> Choice<B> for Shuffled {
         self.next += 1;
         Ok(Chosen::user(user))
     }
+
+    fn how(&self) -> &'static str {
+        "Every user is asked once in a random order, then again in another one."
+    }
 }
 
 /// A given sequence of users, for tests and for replaying somebody else's choices.
@@ -98,6 +106,10 @@ impl<B: Belief> Choice<B> for Sequence {
         self.next += 1;
         Ok(Chosen::user(user))
     }
+
+    fn how(&self) -> &'static str {
+        "Users are asked in an order that was given."
+    }
 }
 
 /// Every user in turn, from the first to the last, and then again: the order of the incremental methods.
@@ -123,5 +135,9 @@ impl<B: Belief> Choice<B> for Cyclic {
         let user = in_turn.into_iter().find(|user| scene.is_free(*user)).ok_or(ChoiceError::AnswersFirst)?;
         self.next = (user + 1) % scene.users;
         Ok(Chosen::user(user))
+    }
+
+    fn how(&self) -> &'static str {
+        "Users are asked in turn, from the first to the last."
     }
 }

@@ -33,6 +33,10 @@ impl<B: Belief> Choice<B> for BySmoothness {
         let weight = total / (scene.count_free() as f64 * share((user, &smoothness.each()[user])));
         Ok(Chosen { weight, ..Chosen::user(user) })
     }
+
+    fn how(&self) -> &'static str {
+        "A user is picked at random, with a chance in proportion to its smoothness L_i."
+    }
 }
 
 /// Stochastic reweighted gradient (El Hanchi, Stephens & Maddison 2022): with probability `mixture` a user at random, else in
@@ -107,6 +111,10 @@ impl<B: Belief> Choice<B> for ByNorm {
         if reply.purpose != Purpose::Step || random.unit() < keep {
             self.norms[reply.user] = kernel::norm(reply.gradient);
         }
+    }
+
+    fn how(&self) -> &'static str {
+        "A user is picked at random; now and then with equal chances, and else in proportion to the norm of its last gradient."
     }
 }
 

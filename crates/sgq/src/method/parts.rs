@@ -6,7 +6,11 @@ use dyn_clone::DynClone;
 
 use crate::{
     Belief, Choice, ChoiceError, Chosen, DefaultStep, Needs, Order, Problem, Random, Reply, Scene, Setting,
-    SettingsError, Smoothness, Step, Update, choice::Purpose, step_size::Known, theory::Theorem, update::Wants,
+    SettingsError, Smoothness, Step, Update,
+    choice::{Purpose, Scores},
+    step_size::Known,
+    theory::Theorem,
+    update::Wants,
 };
 
 /// Three parts that fit, of whichever types.
@@ -25,6 +29,10 @@ pub(crate) trait Parts: DynClone + Debug + Send + Sync {
     /// Forgets a user; false where some part cannot.
     fn leave(&mut self, user: usize) -> bool;
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError>;
+    /// What asking each user now would be worth to the choice, where it goes by scores.
+    fn scores(&self, scenery: &Scenery<'_>) -> Option<Scores>;
+    /// How the choice picks a user, in a sentence.
+    fn how(&self) -> &'static str;
     /// One answer's way: the belief takes it in, the update moves `next` on it, the choice sees it. Returns whether that was a
     /// step.
     fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool;
@@ -50,6 +58,13 @@ pub(crate) struct Scenery<'a> {
     pub busy: &'a [bool],
     pub all_gradients: Option<&'a [f64]>,
     pub problem: Option<&'a dyn Problem>,
+}
+
+impl<'a> Scenery<'a> {
+    fn with_belief<B>(&self, belief: &'a B, own_step: bool) -> Scene<'a, B> {
+        let Self { users, point, step_size, smoothness, costs, busy, all_gradients, problem } = *self;
+        Scene { users, point, step_size, own_step, belief, smoothness, costs, busy, all_gradients, problem }
+    }
 }
 
 /// An accepted answer, and what an update may know: a [`Step`] without the belief.
@@ -138,12 +153,16 @@ impl<B: Belief + Clone> Parts for Triple<B> {
     }
 
     fn choose(&mut self, scenery: &Scenery<'_>, random: &mut Random) -> Result<Chosen, ChoiceError> {
-        let Scenery { users, point, step_size, smoothness, costs, busy, all_gradients, problem } = *scenery;
-        let own_step = self.update.has_own_step();
-        let belief = &self.belief;
-        let scene =
-            Scene { users, point, step_size, own_step, belief, smoothness, costs, busy, all_gradients, problem };
+        let scene = scenery.with_belief(&self.belief, self.update.has_own_step());
         self.choice.choose(&scene, random)
+    }
+
+    fn scores(&self, scenery: &Scenery<'_>) -> Option<Scores> {
+        self.choice.scores(&scenery.with_belief(&self.belief, self.update.has_own_step()))
+    }
+
+    fn how(&self) -> &'static str {
+        self.choice.how()
     }
 
     fn take(&mut self, taken: &Taken<'_>, random: &mut Random, next: &mut [f64]) -> bool {

@@ -3,7 +3,13 @@
 use std::sync::Arc;
 
 use super::{Query, Session, State, StopReason, Sweep, Ticket};
-use crate::{ChoiceError, Chosen, Detail, answer::packed_length, choice::Purpose, method::Scenery, update::Wants};
+use crate::{
+    ChoiceError, Chosen, Detail,
+    answer::packed_length,
+    choice::{Purpose, Scores},
+    method::Scenery,
+    update::Wants,
+};
 
 impl Session<'_> {
     /// Whom to ask next, and where; `None` once the run has stopped, and while as many questions are out as
@@ -200,6 +206,47 @@ impl Session<'_> {
             return Err(ChoiceError::CannotBeAsked { user: chosen.user });
         }
         Ok(Some(chosen))
+    }
+
+    /// What asking each user now would be worth to the method, in parts; none where it does not go by scores now, which
+    /// [`how_it_asks`](Session::how_it_asks) says in words. [`ask`](Session::ask) picks [the best](Scores::best), unless it
+    /// [explores](Scores::explore). It only looks, and costs about what `ask` does.
+    pub fn scores(&self) -> Option<Scores> {
+        let State { schedule, progress, point, smoothness, meter, .. } = &self.state;
+        let is_by_choice = self.state.follow_up.is_none() && !self.is_sweeping();
+        let busy = self.busy();
+        let nobody = !busy.is_empty() && busy.iter().all(|busy| *busy);
+        if self.state.stop.is_some() || !is_by_choice || nobody {
+            return None;
+        }
+        let needs = self.parts.facts().needs;
+        let mut all_gradients = None;
+        if let (true, Some(oracle)) = (needs.oracle, self.sight.oracle()) {
+            let mut gradients = vec![0.0; self.all_gradients.len()];
+            for (user, gradient) in gradients.chunks_exact_mut(point.len()).enumerate() {
+                oracle.gradient(user, point, gradient);
+            }
+            all_gradients = Some(gradients);
+        }
+        self.parts.scores(&Scenery {
+            users: self.state.users(),
+            point,
+            step_size: schedule.at(progress.steps),
+            smoothness: smoothness.as_ref(),
+            costs: meter.costs(),
+            busy: &busy,
+            all_gradients: all_gradients.as_deref(),
+            problem: self.sight.problem().filter(|_| needs.polls),
+        })
+    }
+
+    /// How the next user is picked, in a sentence.
+    pub fn how_it_asks(&self) -> &'static str {
+        if self.is_sweeping() { "Everybody is asked at this point, in turn." } else { self.parts.how() }
+    }
+
+    fn is_sweeping(&self) -> bool {
+        self.state.sweep.is_some() || self.parts.wants() == Wants::Everybody
     }
 
     /// Whether each user cannot be asked now, because it is out, away, has just failed, or costs more than what is left; empty

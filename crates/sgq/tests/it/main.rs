@@ -30,6 +30,7 @@ mod regression;
 mod regression_glm;
 mod regression_reference;
 mod remaining;
+mod scores;
 mod storage;
 mod theory;
 mod trajectories;
