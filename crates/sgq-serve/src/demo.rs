@@ -1,0 +1,1 @@
+//! A session to look at.

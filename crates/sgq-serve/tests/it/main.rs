@@ -1,0 +1,3 @@
+//! The server over real ledgers.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests are tests
