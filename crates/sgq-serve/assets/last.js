@@ -19,9 +19,13 @@ export function last() {
     "“Explored” means: chosen at random, so that no user is forgotten, and not by the score.",
   ], facts, h("div", { class: "candidates" }, legend, scores, without), waiting);
 
+  const explored = element.querySelector(".gutter p:last-child");
+
   return {
     element,
     update({ last: it, answered, out }) {
+      // Most methods draw nobody at random.
+      explored.hidden = it?.explored == null;
       const has = it?.candidates?.length > 0;
       const bare = (question) => question && { ...question, candidates: null };
       put(facts, [bare(it), it?.answered_at == null && bare(answered)], () => (it ? told(it, answered) : [h("p", { class: "quiet" }, "No question has been put yet.")]));
