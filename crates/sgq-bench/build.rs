@@ -15,9 +15,12 @@ mod fingerprint;
 const SOURCES: [&str; 4] = ["src", "../sgq/src", "../sgq-data/src", "../../Cargo.lock"];
 
 /// Files of this crate that only show what was measured: a new colour is no reason to measure again.
-const ONLY_SHOWN: [&str; 10] = [
+const ONLY_SHOWN: [&str; 14] = [
     "src/figure",
     "src/figure.rs",
+    "src/fit_page",
+    "src/fit_page.rs",
+    "src/palette.rs",
     "src/report.rs",
     "src/output",
     "src/output.rs",
@@ -26,6 +29,7 @@ const ONLY_SHOWN: [&str; 10] = [
     "src/benchmark/distance.rs",
     "src/benchmark/distance",
     "src/random_bench/output.rs",
+    "src/web.rs",
 ];
 
 fn main() -> io::Result<()> {

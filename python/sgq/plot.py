@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gaps", "history", "queries"]
 
-# The palette of the command line, `crates/sgq-bench/src/figure/style.rs`: dark enough for lines on white, and told apart with
+# The palette of the command line, `crates/sgq-bench/src/palette.rs`: dark enough for lines on white, and told apart with
 # any common colour blindness.
 COLOURS = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010", "#0a8cf2", "#000000"]
 # Eight shapes against seven colours: the pair repeats only after 56 curves.

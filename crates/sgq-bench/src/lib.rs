@@ -14,6 +14,7 @@ pub mod fit_page;
 pub mod limit;
 pub mod memory;
 pub mod output;
+pub mod palette;
 pub mod random_bench;
 pub mod random_problem;
 pub mod readable;
@@ -23,5 +24,6 @@ pub mod run;
 pub mod statistics;
 pub mod summary;
 pub mod trace;
+pub mod web;
 
 pub use experiment::Experiment;

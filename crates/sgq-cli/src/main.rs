@@ -12,6 +12,7 @@ mod plan;
 mod predict;
 mod reproduce;
 mod run;
+mod serve;
 mod session;
 mod terminal;
 
@@ -43,6 +44,7 @@ enum Command {
     Bench(bench::Args),
     Methods(methods::Args),
     Session(session::Args),
+    Serve(serve::Args),
     Plan(plan::Args),
     Answer(answer::Args),
 }
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Answer(args) => answer::run(&args),
     };

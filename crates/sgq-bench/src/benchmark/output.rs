@@ -18,8 +18,12 @@ use crate::{
 /// What figures are drawn of.
 const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
 
-/// More curves than that in one figure nobody can follow.
-const MOST_CURVES: usize = 12;
+/// More curves than that in one figure nobody can follow: of profiles, which only rise, and of gaps, which cross.
+const MOST_PROFILES: usize = 12;
+const MOST_GAPS: usize = 8;
+
+/// More jagged curves than that, with bands, hide each other: of more, the smallest gap so far is drawn.
+const MOST_JAGGED: usize = 6;
 
 /// Writes everything.
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
@@ -294,7 +298,7 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
     let all = curves.len();
     // The highest: what lies below the curve counts.
     let below = |curve: &Curve| curve.points.iter().map(|point| -point.mean).sum::<f64>();
-    let curves = best_of(curves, |one, other| below(one).total_cmp(&below(other)));
+    let curves = best_of(MOST_PROFILES, curves, |one, other| below(one).total_cmp(&below(other)));
     Figure {
         title: format!("Performance profile, {}{}", tuning.words(), left_out(curves.len(), all)),
         x_label: "queries over the fewest, as a power of 2".into(),
@@ -306,10 +310,10 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
 }
 
 /// As many as can be drawn, the best ones, in the order in which they came.
-fn best_of<T>(all: Vec<T>, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+fn best_of<T>(most: usize, all: Vec<T>, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut ranked: Vec<(usize, T)> = all.into_iter().enumerate().collect();
     ranked.sort_by(|(_, one), (_, other)| order(one, other));
-    ranked.truncate(MOST_CURVES);
+    ranked.truncate(most);
     ranked.sort_by_key(|(place, _)| *place);
     ranked.into_iter().map(|(_, it)| it).collect()
 }
@@ -325,20 +329,19 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
         let targets = experiment.targets.iter().rev();
         targets.map(|target| queries(cell, Tuned::Tuned, *target).unwrap_or(u64::MAX)).collect()
     };
-    let drawn = best_of(cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)));
+    let drawn = best_of(MOST_GAPS, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)));
     let left_out = left_out(drawn.len(), cells.len());
     let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
+    let are_many = drawn.len() > MOST_JAGGED;
     let curves = drawn.into_iter().map(|cell| {
-        let points = cell.curve.iter().zip(&cell.curve_error).enumerate();
+        let points = cell.curve.iter().zip(&cell.curve_error).enumerate().map(|(queries, (mean, error))| Point {
+            x: queries as f64,
+            mean: mean.unwrap_or(f64::INFINITY),
+            error: error.unwrap_or(f64::NAN),
+        });
         Curve {
             label: label(cell),
-            points: points
-                .map(|(queries, (mean, error))| Point {
-                    x: queries as f64,
-                    mean: mean.unwrap_or(f64::INFINITY),
-                    error: error.unwrap_or(f64::NAN),
-                })
-                .collect(),
+            points: if are_many { smallest_so_far(points) } else { points.collect() },
             dashed: cell.oracle,
             ..Curve::default()
         }
@@ -346,16 +349,33 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
         title,
-        x_label: "queries".into(),
+        x_label: if are_many { "queries, until the gap is at its smallest" } else { "queries" }.into(),
         y_label: format!(
-            "{}gap, mean of {} trials",
+            "{}{}gap{}, mean of {} trials",
+            if are_many { "smallest " } else { "" },
             if experiment.relative { "relative " } else { "" },
+            if are_many { " so far" } else { "" },
             experiment.trials
         ),
         curves: curves.collect(),
         y_range: experiment.gap_axis.or(experiment.relative.then_some((0.1 * smallest, 3.0))),
         parts: false,
     }
+}
+
+/// A curve that never rises, and ends where it last fell. It crosses a target where the tables say so.
+fn smallest_so_far(points: impl Iterator<Item = Point>) -> Vec<Point> {
+    let mut smallest: Vec<Point> = Vec::new();
+    let mut last_fall = 0;
+    for point in points {
+        let before = smallest.last().map_or(f64::INFINITY, |before| before.mean);
+        if point.mean < before {
+            last_fall = smallest.len();
+        }
+        smallest.push(Point { mean: point.mean.min(before), error: f64::NAN, ..point });
+    }
+    smallest.truncate(last_fall + 1);
+    smallest
 }
 
 /// A table for each problem and each of these ways to tune: queries to each target; then how far it is to the limit and to the
@@ -405,5 +425,23 @@ fn entry(row: &Row) -> String {
         }
         (None, Status::Diverged) => "diverged".into(),
         (None, _) => "–".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_so_far_falls_and_ends_where_it_last_fell() {
+        let smallest = |means: &[f64]| -> Vec<f64> {
+            let points = means.iter().enumerate().map(|(x, mean)| Point { x: x as f64, mean: *mean, error: 0.1 });
+            let drawn = smallest_so_far(points);
+            assert!(drawn.iter().enumerate().all(|(x, point)| point.x == x as f64 && point.error.is_nan()));
+            drawn.iter().map(|point| point.mean).collect()
+        };
+        assert_eq!(smallest(&[1.0, 4.0, 0.5, f64::INFINITY, 0.6, 0.1, 0.3, 0.3]), [1.0, 1.0, 0.5, 0.5, 0.5, 0.1]);
+        assert_eq!(smallest(&[1.0, 2.0, 3.0]), [1.0]);
+        assert_eq!(smallest(&[]), []);
     }
 }

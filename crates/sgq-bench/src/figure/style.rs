@@ -1,14 +1,7 @@
 //! How the curves are told apart: by colour, by marker and, past the palette, by dashes.
 
 use super::Curve;
-
-/// The palette of all figures, on white: blue, vermilion, green, pink, brown, sky blue, black. As in the palette of Okabe and Ito,
-/// readers with any common colour blindness can tell all of them apart; its orange and sky blue, which are too faint for a line on
-/// white, are a brown and a darker blue here.
-pub const COLOURS: [&str; 7] = ["#004a9f", "#dd4008", "#00846a", "#ca58b4", "#7c3010", "#0a8cf2", "#000000"];
-
-/// The same hues in the same order for lines on a dark paper.
-pub const COLOURS_ON_DARK: [&str; 7] = ["#3982ff", "#ff9301", "#3ecb8b", "#c498dd", "#a87255", "#aadaff", "#ffffff"];
+pub use crate::palette::{DARK as COLOURS_ON_DARK, LIGHT as COLOURS};
 
 /// Outlines relative to the marked point: disc, square, triangle, diamond, inverted triangle, plus,
 /// hexagon, cross. Eight shapes against seven colours: the pair repeats only after 56 curves, and
