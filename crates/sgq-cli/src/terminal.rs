@@ -112,16 +112,23 @@ pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBa
         counted(experiment.trials, "trial")
     );
     let words = |state: &ProgressState| {
-        let words = format!("{:>3.0}%  {}", (100.0 * state.fraction()).floor(), seconds(state));
-        [words.clone(), words]
+        let part = (100.0 * state.fraction()).floor();
+        let done = format!("{part:>3.0}%  {}", seconds(state));
+        let left = state.eta();
+        match state.is_finished() || state.elapsed() < KNOWN_AFTER || left.is_zero() {
+            true => [done.clone(), done],
+            false => [format!("{done}, {} left", rounded(left)), format!("{part:>3.0}%  {} left", rounded(left))],
+        }
     };
     bar(runs * experiment.trials, name, words, 0, hidden)
 }
 
-/// A progress bar over the queries of one run, with room for a message; none where nobody is watching.
+/// What is left is a guess before so much time.
+const KNOWN_AFTER: Duration = Duration::from_secs(1);
+
+/// A progress bar over the queries of one run, with room for a message; none where nobody is watching. A run often ends before its
+/// budget: what is left of the budget is the most that it takes.
 pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
-    /// A run often ends before its budget: what is left of the budget is the most that it takes. Sooner it is a guess.
-    const KNOWN_AFTER: Duration = Duration::from_secs(1);
     let words = |state: &ProgressState| {
         let (at, of) = (state.pos(), state.len().unwrap_or(0));
         let left = state.eta();
