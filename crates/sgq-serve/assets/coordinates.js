@@ -13,7 +13,7 @@ export function coordinates(view, onchoice) {
   const choice = h("details", { class: "folded", hidden: true }, h("summary", null, "Choose coordinates"), boxes);
   const empty = h("p", { class: "quiet" }, "The point is where it started: no answer has moved it yet.");
   const element = section("coordinates", "Where the point is", [
-    "The point is what the session improves: in a regression, the coefficients as the model scales them. Each line is one of its coordinates after each answer.",
+    "The point is what the session improves: in a regression, its coefficients. Each line is one of its coordinates after each answer.",
     "Lines that have become flat have settled.",
   ], empty, plot, choice);
   let names = [];

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, named, plain, put, scrolling, section } from "./dom.js";
-import { count, money, part, since } from "./words.js";
+import { count, counted, money, part, since } from "./words.js";
 
 const SOON_MS = 1_000;
 
@@ -40,7 +40,7 @@ export function folder({ root, view, onlist }) {
     put(name, it.file, () => [h("a", { href: view.link(it.id) }, named(it.file, 60))]);
     put(state, [it.error, it.stopped, it.out, it.formula], () => (it.error
       ? [h("span", { class: "trouble" }, "✕ cannot be read: "), h("bdi", null, plain(it.error, 300))]
-      : [it.stopped ? `■ stopped: ${it.stopped}` : it.out ? `▶ going on, ${count(it.out)} out` : "▷ going on, nobody is asked now", it.formula ? h("span", { class: "quiet below" }, plain(it.formula, 120)) : null]));
+      : [it.stopped ? `■ stopped: ${it.stopped}` : it.out ? `▶ going on, ${counted(it.out, "question")} out` : "▷ going on, nobody is asked now", it.formula ? h("span", { class: "quiet below" }, plain(it.formula, 120)) : null]));
     put(queries, [it.queries, it.budget], () => [it.queries == null ? "–" : `${count(it.queries)}${it.budget ? ` of ${count(it.budget)}` : ""}`]);
     put(remains, [it.part], () => [it.part == null ? "–" : part(it.part)]);
     put(cost, [it.cost], () => [it.cost == null ? "–" : money(it.cost)]);

@@ -13,20 +13,18 @@ const NARROW_NAMES_PX = 84;
 /** Rows of the table behind the picture. */
 const TABLE_ROWS = 200;
 
-/** How each kind is marked: a colour of the theme, a shape. Kinds not named here are drawn as diamonds. */
+/** What became of a question: a colour of the theme, a shape, and words. */
 const LOOKS = {
-  answered: ["--curve-0", "dot"],
-  late: ["--curve-0", "ring"],
-  asked: ["--quiet", "ring"],
-  out: ["--quiet", "ring"],
-  failed: ["--bad", "cross"],
-  refused: ["--bad", "square"],
-  flagged: ["--warn", "triangle"],
+  out: ["--quiet", "ring", "no answer yet"],
+  answered: ["--curve-0", "dot", "answered"],
+  late: ["--curve-0", "ring", "answered late"],
+  flagged: ["--warn", "triangle", "answered, and looks odd"],
+  failed: ["--bad", "cross", "failed"],
+  withdrawn: ["--quiet", "diamond", "withdrawn"],
 };
-const OTHER = ["--warn", "diamond"];
 
-const lookOf = (word) => LOOKS[word] ?? LOOKS[Object.keys(LOOKS).find((key) => word.includes(key))] ?? OTHER;
-const isFault = (word) => ["cross", "square"].includes(lookOf(word)[1]);
+const lookOf = (word) => LOOKS[word] ?? ["--warn", "square", word];
+const isFault = (word) => word === "failed";
 
 const SHAPES = {
   dot: (c, x, y, r) => { c.beginPath(); c.arc(x, y, r, 0, 7); c.fill(); },
@@ -44,13 +42,13 @@ export function whoWasAsked(namesOf) {
   const legend = h("ul", { class: "shapes" });
   const [caption, lines] = [h("caption"), h("tbody")];
   const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), scrolling("Who was asked, the last first", h("table", null, caption,
-    h("thead", null, h("tr", null, ["Question", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
+    h("thead", null, h("tr", null, ["Ticket", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
   behind.lastChild.classList.add("tall");
   const frame = h("div", { class: "when-frame" }, canvas);
   const empty = h("p", { class: "quiet" }, "No question has been put yet.");
   const body = h("div", { hidden: true }, legend, frame, reading, behind);
   const element = section("history", "Who was asked, and when", [
-    "Each mark is a question: from left to right in the order in which they were put, each user in a row of its own.",
+    "Each mark is a question: from left to right in the order in which they were put, which their ticket counts; each user in a row of its own.",
     "A user with many marks was asked often; crosses are questions that nobody answered.",
   ], empty, body);
 
@@ -124,7 +122,7 @@ export function whoWasAsked(namesOf) {
       c.fillText(count(n), x(n), bottom + 13);
     }
     c.textAlign = "center";
-    c.fillText("Question, in the order in which they were put", left + (width - left) / 2, bottom + 27);
+    c.fillText("Ticket: questions in the order in which they were put".slice(0, width < 480 ? 6 : undefined), left + (width - left) / 2, bottom + 27);
 
     const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
     const looks = asked.kinds.map(lookOf);
@@ -136,8 +134,8 @@ export function whoWasAsked(namesOf) {
         const kind = asked.kind[index];
         const isOn = isFault(asked.kinds[kind] ?? "");
         if (isOn !== pass || !rows.of.has(asked.user[index])) continue;
-        c.fillStyle = c.strokeStyle = colours[kind] ?? colour("--warn");
-        SHAPES[(looks[kind] ?? OTHER)[1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind]?.[1] === "dot" ? r : isNamed ? Math.max(r, 3) : 2);
+        c.fillStyle = c.strokeStyle = colours[kind];
+        SHAPES[looks[kind][1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind][1] === "dot" ? r : isNamed ? Math.max(r, 3) : 2);
       }
     }
     if (cursor != null) {
@@ -154,10 +152,10 @@ export function whoWasAsked(namesOf) {
     if (index == null) return put(reading, "none", () => ["Point at a mark, or use the arrow keys, to read who it is."]);
     const user = asked.user[index];
     const name = namesOf([user]).get(user);
-    const word = asked.kinds[asked.kind[index]] ?? "";
+    const word = lookOf(asked.kinds[asked.kind[index]])[2];
     canvas.setAttribute("aria-valuenow", String(asked.n[index]));
-    canvas.setAttribute("aria-valuetext", `Question ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
-    put(reading, [index, user, name, word], () => [`Question ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
+    canvas.setAttribute("aria-valuetext", `Ticket ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
+    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
   }
 
   function nearest(event) {
@@ -204,7 +202,7 @@ export function whoWasAsked(namesOf) {
     put(caption, [from > 0, asked.n.length], () => [from > 0 ? `The last ${TABLE_ROWS} of the questions` : "Every question, the last first"]);
     put(lines, [asked.n.length, asked.kind.at(-1), names.size], () => indices.map((index) => h("tr", null, h("td", null, count(asked.n[index])),
       h("td", { class: "words" }, names.has(asked.user[index]) ? named(names.get(asked.user[index])) : `user ${count(asked.user[index] + 1)}`),
-      h("td", { class: "words" }, asked.kinds[asked.kind[index]] ?? ""))));
+      h("td", { class: "words" }, lookOf(asked.kinds[asked.kind[index]])[2]))));
   }
 
   return {
@@ -222,7 +220,7 @@ export function whoWasAsked(namesOf) {
       canvas.setAttribute("aria-valuemax", String(asked.n[asked.n.length - 1]));
       const present = asked.kinds.map((word, kind) => [word, asked.kind.filter((it) => it === kind).length]).filter(([, times]) => times > 0);
       put(legend, present.map(([word]) => word), () => [
-        ...present.map(([word]) => h("li", null, key(lookOf(word)), h("span", null, word))),
+        ...present.map(([word]) => h("li", null, key(lookOf(word)), h("span", null, lookOf(word)[2]))),
         users > NAMED_ROWS ? h("li", { class: "quiet" }, "rows: users in the order of their first question") : null]);
       draw();
       list();

@@ -2,7 +2,7 @@
 
 import { h, named, put, s, scrolling, section, strong } from "./dom.js";
 import { count, counted, part, sentence, since, duration } from "./words.js";
-import { short } from "./format.js";
+import { readableTime, short } from "./format.js";
 
 const BAR_WIDTH = 100;
 
@@ -12,7 +12,7 @@ export function last() {
   const caption = h("caption");
   const [head, body] = [h("thead"), h("tbody")];
   const scores = scrolling("Candidates and their scores", h("table", { class: "scores" }, caption, head, body));
-  const without = h("p", { class: "quiet" }, "The method keeps no scores: it does not compare users before it asks.");
+  const without = h("p", { class: "quiet" }, "Of this question no scores are known: the method does not go by scores, or nobody looked when it was put.");
   const waiting = h("div", { class: "waiting" });
   const element = section("last", "The last question", [
     "Before each question the method scores the users whom it could ask. The bars show the parts of each score.",
@@ -21,9 +21,10 @@ export function last() {
 
   return {
     element,
-    update({ last: it, out }) {
+    update({ last: it, answered, out }) {
       const has = it?.candidates?.length > 0;
-      put(facts, [it && { ...it, candidates: null }], () => (it ? told(it) : [h("p", { class: "quiet" }, "No question has been put yet.")]));
+      const bare = (question) => question && { ...question, candidates: null };
+      put(facts, [bare(it), it?.answered_at == null && bare(answered)], () => (it ? told(it, answered) : [h("p", { class: "quiet" }, "No question has been put yet.")]));
       without.hidden = !it || has;
       legend.hidden = scores.hidden = !has;
       if (has) fill(it);
@@ -32,11 +33,11 @@ export function last() {
   };
 
   function fill(it) {
-    put(legend, it.parts, () => it.parts.map(({ name, words }, index) => h("li", null, swatch(index), h("span", null, strong(name), words ? `: ${words}` : ""))));
+    put(legend, it.parts, () => it.parts.map(([name, words], index) => h("li", null, swatch(index), h("span", null, strong(name), words ? `: ${words}` : ""))));
     put(caption, [it.explored, it.rank, it.candidates.length], () => [captionOf(it)]);
     put(head, it.parts, () => [h("tr", null,
       ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)),
-      it.parts.map(({ name }) => h("th", { scope: "col", class: "piece" }, name)))]);
+      it.parts.map(([name]) => h("th", { scope: "col", class: "piece" }, name)))]);
     put(body, [it.candidates, it.user], () => rows(it));
   }
 }
@@ -45,28 +46,43 @@ const captionOf = ({ explored, rank, candidates }) => (explored || rank > candid
   ? "The candidates with the best scores, and the one that was asked"
   : `The ${counted(candidates.length, "candidate")} with the best scores`);
 
-function told(it) {
+function told(it, answered) {
   const line = (label, ...value) => h("div", null, h("dt", null, label), h("dd", null, ...value));
-  const rank = it.rank != null && it.of != null ? ` Its score is number ${count(it.rank)} of ${counted(it.of, "candidate")}.` : "";
   const chosen = it.explored == null ? null : it.explored ? "at random (explored)" : "by its score (not explored)";
-  const took = it.answered_at != null && it.asked_at != null ? duration(it.answered_at - it.asked_at) : null;
-  const { part_before: before, part_after: after } = it;
+  // Until this one is answered, the one before says what an answer changes.
+  const effect = it.answered_at == null ? answered : it;
   return [
-    h("p", { class: "lead" }, strong(named(it.user)), it.answered_at == null ? " is asked. " : " was asked. ", it.words ? sentence(it.words) : "", rank),
+    h("p", { class: "lead" }, strong(named(it.user)), it.answered_at == null ? " is asked. " : " was asked. ", reasons(it), it.rule ? ` ${sentence(it.rule)}` : ""),
     h("dl", { class: "pairs" },
       line("Question", `ticket ${count(it.ticket)}, put `, since(it.asked_at)),
-      line("Answer", ...(it.answered_at == null ? ["not yet"] : ["came ", since(it.answered_at), took ? `, after ${took}` : ""])),
       chosen ? line("Chosen", chosen) : null,
-      it.answered_at == null ? null : line("The point moved by", it.point_moved == null ? "unknown" : `${short(it.point_moved)} (length of the move)`),
-      it.answered_at == null ? null : line("Believed to remain", before == null || after == null ? part(after) : `${part(before)} before, ${part(after)} after${change(before, after)}`)),
+      line("Answer", ...(it.answered_at == null ? ["not yet"] : ["came ", since(it.answered_at), `, after ${took(it.answered_at - it.asked_at)}`])),
+      ...(effect ? changes(effect, effect !== it).map(([label, ...value]) => line(label, ...value)) : [])),
   ];
+}
+
+const took = (ms) => (ms < 10_000 ? readableTime(1000 * ms) : duration(ms));
+
+/** Why a user is asked, in sentences. */
+export function reasons({ words, rank, of, explored }) {
+  const place = rank == null || of == null || of < 2 ? "" : rank === 1 ? ` Its score is the best of ${count(of)}.` : ` Its score is number ${count(rank)} of ${count(of)}.`;
+  return `${words ? sentence(words) : "The method gives no reason."}${explored && rank === 1 ? "" : place}`;
+}
+
+/** What an answer changed: of this question, or of the one before. */
+function changes({ user, point_moved: moved, part_before: before, part_after: after }, isEarlier) {
+  return [
+    isEarlier ? ["The answer before", "of ", strong(named(user, 28))] : null,
+    ["The point moved by", moved == null ? "unknown" : `${short(Number(moved.toPrecision(3)))} (length of the move)`],
+    ["Believed to remain", before == null || after == null ? part(after) : `${part(before)} before, ${part(after)} after${change(before, after)}`],
+  ].filter(Boolean);
 }
 
 function change(before, after) {
   if (!(before > 0) || before === after) return "";
   const by = Math.abs(1 - after / before);
   // A rise is no fault: an answer can show that more remains than was believed.
-  return after < before ? `: ${part(by)} less` : `: ${part(by)} more, as the answer showed that less was known`;
+  return after < before ? `: ${part(by)} less` : `: ${part(by)} more, as the answer showed that there is more to do`;
 }
 
 function rows(it) {
@@ -108,7 +124,7 @@ function questions(out) {
   if (out.length < 2) return [];
   return [
     h("h3", null, `${counted(out.length, "question")} are out${out.length >= 100 ? " (the first 100)" : ""}`),
-    h("ul", { class: "out" }, out.slice(0, OUT_SHOWN).map((question) => h("li", null, strong(named(question.user, 28)), `, ticket ${count(question.ticket)}, `, since(question.asked_at)))),
+    h("ul", { class: "out" }, out.slice(0, OUT_SHOWN).map((question) => h("li", null, strong(named(question.user, 28)), question.asked_at == null ? "" : [`, ticket ${count(question.ticket)}, `, since(question.asked_at)]))),
     out.length > OUT_SHOWN ? h("p", { class: "quiet" }, `… and ${count(out.length - OUT_SHOWN)} more.`) : null,
   ];
 }

@@ -14,6 +14,8 @@ import { count, part, sentence } from "./words.js";
 /** What changes with every answer is read at most so often, and what is larger at most so often. */
 const SOON_MS = 250;
 const LATER_MS = 2_000;
+/** While the server replays the record, the page looks so often. */
+const REPLAY_MS = 1_000;
 /** A curve longer than this is read anew, which thins it. */
 const LONGEST_CURVE = 3_000;
 const LONGEST_HISTORY = 8_000;
@@ -95,17 +97,22 @@ export function session(id, { root, view, onhead, announce }) {
     speak(head);
   }
 
+  // What was believed earlier is known once the server has replayed the record.
+  let isWhole = false;
+
   async function readCurve() {
-    const from = curve?.n.length && curve.n.length < LONGEST_CURVE ? curve.n.at(-1) : 0;
+    const from = isWhole && curve?.n.length && curve.n.length < LONGEST_CURVE ? curve.n.at(-1) : 0;
+    const isReplayed = head != null && head.status.replayed >= head.status.queries;
     curve = joined(curve, await get(`${of(id)}curve`, { from }), from);
+    isWhole = isReplayed;
   }
 
   async function readAsked() {
-    const from = asked?.n.length && asked.n.length < LONGEST_HISTORY ? asked.n.at(-1) : 0;
-    const more = await get(`${of(id)}asked`, { from });
-    // What is new may use other words.
-    const isSame = asked && JSON.stringify(asked.kinds) === JSON.stringify(more.kinds);
-    asked = joined(isSame ? asked : null, isSame || from === 0 ? more : await get(`${of(id)}asked`, { from: 0 }), isSame ? from : 0);
+    // What became of questions that were out may be known now.
+    const open = asked ? asked.kind.findIndex((kind) => asked.kinds[kind] === "out") : -1;
+    const place = open < 0 ? (asked?.n.length ?? 0) - 1 : open;
+    const from = place >= 0 && asked.n.length < LONGEST_HISTORY ? asked.n[place] : 0;
+    asked = joined(asked, await get(`${of(id)}asked`, { from }), from);
   }
 
   async function readPath() {
@@ -173,7 +180,7 @@ export function session(id, { root, view, onhead, announce }) {
     isReading = false;
     later();
     if (isWanted) refresh();
-    else if (head && head.status.replayed < head.status.queries) setTimeout(refresh, 1_000);
+    else if (head && head.status.replayed < head.status.queries) setTimeout(refresh, REPLAY_MS);
   }
 
   /** What is larger: the path, the table, the coefficients. */
@@ -210,7 +217,7 @@ export function session(id, { root, view, onhead, announce }) {
     isReading = false;
     await all(readPath, readResult);
     laterAt = Date.now();
-    if (isWanted || head.status.replayed < head.status.queries) refresh();
+    if (isWanted || (!isWhole && curve?.part.includes(null))) refresh();
     const at = view.get("at");
     if (SECTIONS.some(([target]) => target === at)) document.getElementById(`${at}-title`)?.scrollIntoView({ block: "start" });
   })();
@@ -227,19 +234,10 @@ export function session(id, { root, view, onhead, announce }) {
   };
 }
 
-/** Columns, with what is new put behind what is known. */
+/** Columns, with what is new put in place of what is known from a place on. */
 function joined(known, more, from) {
   if (!known || from === 0) return more;
-  const last = known.n.at(-1);
-  const keep = more.n.map((n, index) => (n > last ? index : -1)).filter((index) => index >= 0);
-  // The last one may have changed: a question that was out is answered.
-  const again = more.n.lastIndexOf(last);
-  const result = { ...more };
-  for (const [key, values] of Object.entries(known)) {
-    if (!Array.isArray(more[key]) || more[key].length !== more.n.length) continue;
-    const before = values.slice();
-    if (again >= 0) before[before.length - 1] = more[key][again];
-    result[key] = before.concat(keep.map((index) => more[key][index]));
-  }
-  return result;
+  const kept = known.n.findIndex((n) => n >= from);
+  const isColumn = (key) => Array.isArray(known[key]) && known[key].length === known.n.length && more[key].length === more.n.length && key !== "kinds";
+  return Object.fromEntries(Object.keys(more).map((key) => [key, isColumn(key) ? known[key].slice(0, kept < 0 ? undefined : kept).concat(more[key]) : more[key]]));
 }

@@ -4,6 +4,7 @@ import { chart } from "./chart.js";
 import { h, named, put, section, strong } from "./dom.js";
 import { count, counted, interval, money, part, sentence, since, when } from "./words.js";
 import { short } from "./format.js";
+import { reasons } from "./last.js";
 
 /** Units of time, the largest first, in milliseconds. */
 const UNITS = [["days", 86_400_000], ["hours", 3_600_000], ["minutes", 60_000], ["seconds", 1_000]];
@@ -59,7 +60,8 @@ function whom({ status, out, last, file, users }) {
   }
   if (out.length) {
     const names = [...new Set(out.map((question) => question.user))];
-    const oldest = since(Math.min(...out.map((question) => question.asked_at)));
+    const times = out.map((question) => question.asked_at).filter((at) => at != null);
+    const oldest = times.length ? since(Math.min(...times)) : "before this page was opened";
     return [["out", names, out[0].asked_at, status.pending], () => [
       ...listed(names), ...(status.pending > 1 ? [`: ${counted(status.pending, "question")} are out, the oldest was put `, oldest, "."] : [" was asked ", oldest, ", and has not answered yet."])]];
   }
@@ -69,15 +71,15 @@ function whom({ status, out, last, file, users }) {
 
 function why({ last, method, summary }) {
   if (!last) return [["method", method, summary], () => ["The method is ", h("code", null, method), summary ? `: ${sentence(summary)}` : "."]];
-  return [[last.user, last.words], () => [strong(named(last.user, 32)), `: ${last.words ? sentence(last.words) : "the method gives no reason."}`]];
+  return [[last.user, last.words, last.rank, last.of], () => [strong(named(last.user, 32)), `: ${reasons(last)}`]];
 }
 
-function bought({ status, last }) {
+function bought({ status, last, answered }) {
   if (!status.queries) return ["none", () => ["Nothing yet: no answer has come."]];
   if (status.part == null) {
     return [["unknown", status.queries], () => [`${counted(status.queries, "answer")} so far. What remains is not known: the method gives no estimate, or needs more answers for it.`]];
   }
-  const { part_before: before, part_after: after } = last ?? {};
+  const { part_before: before, part_after: after } = (last?.answered_at == null ? answered : last) ?? {};
   return [[status.queries, status.part, before, after], () => [
     strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}${status.cost === status.queries ? "" : `, which cost ${money(status.cost)}`}`,
     before != null && after != null ? `; the last one took it from ${part(before)} to ${part(after)}.` : "."]];
@@ -105,8 +107,10 @@ function limits({ budget, cost_budget: cost, numbers_budget: numbers, tolerance 
   return ends.length ? `It stops ${ends.join(", or ")}.` : "No budget and no tolerance is set.";
 }
 
-function reason(words, { tolerance, budget }) {
+function reason(words, { tolerance, budget, cost_budget: cost, numbers_budget: numbers }) {
   if (/converged/.test(words) && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
+  if (words === "cost budget") return `the budget in cost of ${money(cost)} is spent`;
+  if (words === "numbers budget") return `the budget of ${counted(numbers, "number")} sent is spent`;
   if (words === "budget" && budget) return `the budget of ${counted(budget, "query", "queries")} is spent`;
   return `the expected end is reached: ${words}`;
 }
@@ -152,7 +156,7 @@ export function standing(view) {
   return {
     element: section("standing", "Where it stands", [
       "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; the truth is believed to lie in the interval in nine of ten cases.",
-      "The curve falls in proportion on the logarithmic scale: each line below is a tenth of the one above.",
+      "On the logarithmic axis each line is a tenth of the one above it: 10⁰ is all of the gap at the start, 10⁻² is 1% of it.",
     ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, reading, plot),
 
     update(head) {
@@ -179,7 +183,7 @@ export function standing(view) {
       if (!curve.part.some((value) => value != null)) return;
       plot.replaceChildren();
       drawn = chart(plot, {
-        title: "Part of the gap that is believed to remain",
+        title: "What is believed to remain",
         description: "A line that falls from 1, the start, to what remains now, with the interval in which the truth is believed to lie.",
         yLabel: "part of the gap", log: true, onview: (text) => view.set("gap", text), ...data,
       });

@@ -12,7 +12,7 @@ const digits = known((value) => short(Number(value.toPrecision(3))));
 /** What the columns are. `when` says whether a session has such a number at all. */
 const COLUMNS = [
   { key: "name", label: "User", kind: "text", width: 11, words: "whom a question goes to" },
-  { key: "state", label: "State", kind: "text", width: 8.5, words: "whether it can be asked now, and why not" },
+  { key: "state", label: "State", kind: "text", width: 9.5, words: "whether it can be asked now, and why not" },
   { key: "asked", label: "Asked", kind: "number", width: 5, format: count, words: "how many questions it was put" },
   { key: "answered", label: "Answers", kind: "number", width: 6, format: count, words: "how many of them it answered" },
   { key: "last_at", label: "Last answer", kind: "number", width: 8, format: known((at) => ago(at)), words: "how long ago it answered" },

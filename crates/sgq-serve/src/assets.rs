@@ -1,13 +1,41 @@
-//! The files of the page.
+//! The files of the page. They hold no data: whoever has no token sees an empty page.
 
 const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// A file by its address.
-pub fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
-    match path {
-        "/" => Some((HTML, PAGE.as_bytes())),
-        _ => None,
-    }
+/// Files of a folder, by their names.
+macro_rules! files {
+    ($kind:expr, $($name:literal),+ $(,)?) => {
+        [$(($name, $kind, include_bytes!(concat!("../assets/", $name)) as &'static [u8])),+]
+    };
 }
 
-const PAGE: &str = "<!doctype html><meta charset=utf-8><title>sgq serve</title><p>/api/sessions";
+const STYLES: [(&str, &str, &[u8]); 1] = files!(CSS, "page.css");
+const SCRIPTS: [(&str, &str, &[u8]); 14] = files!(
+    SCRIPT,
+    "api.js",
+    "app.js",
+    "coefficients.js",
+    "coordinates.js",
+    "dom.js",
+    "events.js",
+    "folder.js",
+    "history.js",
+    "last.js",
+    "session.js",
+    "standing.js",
+    "users.js",
+    "view.js",
+    "words.js",
+);
+
+/// A file by its address: what it is, and its text.
+pub fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
+    if path == "/" {
+        return Some((HTML, include_bytes!("../assets/index.html")));
+    }
+    let name = path.strip_prefix("/assets/")?;
+    let own = STYLES.iter().chain(&SCRIPTS).find(|(known, ..)| *known == name);
+    own.map(|(_, kind, text)| (*kind, *text))
+}

@@ -77,6 +77,8 @@ pub struct Watch {
     path: PathBuf,
     is_folder: bool,
     followed: Mutex<BTreeMap<String, Arc<Live>>>,
+    /// Held while a ledger is read for the first time: a page asks for several things at once.
+    opening: Mutex<()>,
     summaries: Mutex<BTreeMap<String, Listed>>,
     pub changes: Changes,
 }
@@ -97,6 +99,7 @@ impl Watch {
             path: path.into(),
             is_folder,
             followed: Mutex::default(),
+            opening: Mutex::default(),
             summaries: Mutex::default(),
             changes: Changes(broadcast::channel(CHANGES_KEPT).0),
         });
@@ -118,19 +121,17 @@ impl Watch {
 
     /// A ledger by its id, followed from now on; none where none has it.
     pub fn live(&self, id: &str) -> Option<Arc<Live>> {
-        let find = || self.followed.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
-        if let Some(live) = find().filter(|live| !live.has_ended()) {
+        if let Some(live) = self.followed_now(id) {
             return Some(live);
         }
         let path = self.ledgers().remove(id)?;
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(live) = self.followed_now(id) {
+            return Some(live);
+        }
         let live = Live::follow(id.to_owned(), path, self.changes.clone());
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         followed.retain(|_, live| !live.has_ended());
-        // Two may have asked for it at once.
-        if let Some(other) = followed.get(id) {
-            live.end();
-            return Some(Arc::clone(other));
-        }
         while followed.len() >= MOST_FOLLOWED
             && let Some(least) = followed.values().min_by_key(|live| live.last_wanted()).map(|live| live.id.clone())
         {
