@@ -24,6 +24,7 @@ let shownId = null;
 let sessions = [];
 let connection = { state: "opening", until: 0 };
 let head = null;
+let hasFault = false;
 
 // ---- what is said
 
@@ -63,6 +64,7 @@ function showTitle() {
 async function show() {
   shown?.close();
   shown = head = null;
+  hasFault = false;
   shownId = view.get("s");
   try {
     if (!shownId) {
@@ -89,6 +91,7 @@ function fault(error) {
   const words = error.status === 404 ? `There is no such session: ${plain(shownId, 80)}` : error.status ? error.message : "The server does not answer. The page goes on by itself once it does.";
   shown?.close();
   shown = null;
+  hasFault = true;
   main.replaceChildren(h("p", { class: "warning", role: "alert" }, words), h("p", null, h("a", { href: "#", onclick: goHome }, "All sessions")));
 }
 
@@ -126,7 +129,12 @@ show();
 
 let wasLost = false;
 const tryNow = follow(
-  ({ id }) => { if (!shownId || id === shownId) shown?.refresh(); },
+  ({ id }) => {
+    if (shownId && id !== shownId) return;
+    if (shown) shown.refresh();
+    // What could not be read may be there now.
+    else if (hasFault) show();
+  },
   (state, seconds = 0) => {
     connection = { state, until: Date.now() + 1000 * seconds };
     if (state === "lost" && !wasLost) announce("The connection to the server is lost. The page tries again by itself.");
@@ -134,7 +142,7 @@ const tryNow = follow(
     if (state === "open" && (wasLost || !shown)) {
       // What happened meanwhile was not told.
       if (shown) shown.refresh();
-      else if (main.querySelector(".warning")) show();
+      else if (hasFault) show();
     }
     wasLost = state === "lost";
     showConnection();

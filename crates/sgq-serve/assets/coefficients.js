@@ -59,7 +59,7 @@ const formula = (result) => (result.formula ? [h("code", null, String(result.for
 
 function state(result) {
   if (result.diverged) return "It has diverged: the coefficients mean nothing.";
-  if (result.converged) return `Converged${Number.isFinite(result.last_step) ? `: at most ${digits(result.last_step, 2)} standard errors are missing` : ""}.`;
+  if (result.converged) return `Converged${Number.isFinite(result.last_step) ? `: each coefficient is at most ${digits(result.last_step, 2)} standard errors off` : ""}.`;
   if (Number.isFinite(result.believed_off)) return `Believed to be at most ${digits(result.believed_off, 2)} standard errors from where they end.`;
   return "Not converged yet.";
 }

@@ -1,13 +1,15 @@
 // Events with their reasons, the newest first, by kind.
 
 import { get, of } from "./api.js";
-import { h, named, say, section } from "./dom.js";
+import { h, named, plain, say, section } from "./dom.js";
 import { KINDS, count, counted, sentence, since } from "./words.js";
 import { money } from "./format.js";
 
 const PAGE = 50;
-/** A reason is cut here; answers of studies are long JSON. */
+/** A longer reason is cut. */
 const LONGEST_WORDS = 400;
+/** Tickets of questions to everybody begin here. */
+const FIRST_OF_EVERYBODY = 2 ** 32;
 
 const CHOICES = [
   ["trouble", "Failures and refusals", ["failed", "refused", "flagged", "late", "away", "left", "withdrawn", "waited", "rebuilt"]],
@@ -110,10 +112,10 @@ function line(event) {
 }
 
 function reason({ kind, words, ticket, numbers }) {
-  const about = ticket == null || ticket > 2 ** 32 - 1 ? "" : `ticket ${count(ticket)}`;
-  // What follows from answers to everybody is JSON for machines.
-  const told = words && !(["round", "reported", "begun", "extended"].includes(kind) && words.startsWith("{")) ? sentence(words.length > LONGEST_WORDS ? `${words.slice(0, LONGEST_WORDS)}…` : words) : "";
-  const sent = numbers ? counted(numbers, "number") : "";
-  return [h("bdi", null, told), told && (about || sent) ? " " : "", h("span", { class: "quiet" }, [about, sent].filter(Boolean).join(", "))];
+  // Tickets of questions to everybody are numbers of the program alone.
+  const about = ticket == null || ticket >= FIRST_OF_EVERYBODY ? "" : `ticket ${count(ticket)}`;
+  // What was changed is told as JSON, for programs.
+  const told = words && !words.startsWith("{") ? sentence(plain(words, LONGEST_WORDS)) : "";
+  const details = [about, numbers ? counted(numbers, "number") : ""].filter(Boolean).join(", ");
+  return [told ? h("bdi", null, told) : h("span", { class: "quiet" }, KINDS[kind]?.[2] ?? ""), details ? h("span", { class: "quiet" }, ` ${details}`) : null];
 }
-

@@ -15,13 +15,17 @@ export function last() {
   const without = h("p", { class: "quiet" }, "Of this question no scores are known: the method does not go by scores, or nobody looked when it was put.");
   const waiting = h("div", { class: "waiting" });
   const element = section("last", "The last question", [
-    "Before each question the method scores the users whom it could ask. The bars show the parts of each score.",
+    "Before each question the method scores the users whom it could ask. The bars show the scores, and what they are made of.",
     "“Explored” means: chosen at random, so that no user is forgotten, and not by the score.",
   ], facts, h("div", { class: "candidates" }, legend, scores, without), waiting);
+
+  const explored = element.querySelector(".gutter p:last-child");
 
   return {
     element,
     update({ last: it, answered, out }) {
+      // Most methods draw nobody at random.
+      explored.hidden = it?.explored == null;
       const has = it?.candidates?.length > 0;
       const bare = (question) => question && { ...question, candidates: null };
       put(facts, [bare(it), it?.answered_at == null && bare(answered)], () => (it ? told(it, answered) : [h("p", { class: "quiet" }, "No question has been put yet.")]));
@@ -36,8 +40,8 @@ export function last() {
     put(legend, it.parts, () => it.parts.map(([name, words], index) => h("li", null, swatch(index), h("span", null, strong(name), words ? `: ${words}` : ""))));
     put(caption, [it.explored, it.rank, it.candidates.length], () => [captionOf(it)]);
     put(head, it.parts, () => [h("tr", null,
-      ["#", "User", "Parts of the score", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)),
-      it.parts.map(([name]) => h("th", { scope: "col", class: "piece" }, name)))]);
+      ["#", "User", it.parts.length > 1 ? "Parts of the score" : "Score as a bar", "Score"].map((words, place) => h("th", { scope: "col", class: place === 1 || place === 2 ? "words" : null }, words)),
+      pieces(it.parts).map(([name]) => h("th", { scope: "col", class: "piece" }, name)))]);
     put(body, [it.candidates, it.user], () => rows(it));
   }
 }
@@ -96,10 +100,12 @@ function rows(it) {
       h("th", { scope: "row" }, named(candidate.user, 28), isAsked ? h("span", { class: "tag" }, "asked") : null),
       h("td", { class: "bar" }, bar(candidate.parts, to)),
       h("td", null, digits(candidate.score)),
-      it.parts.map((_, index) => h("td", { class: "piece" }, digits(candidate.parts[index]))));
+      pieces(it.parts).map((_, index) => h("td", { class: "piece" }, digits(candidate.parts[index]))));
   });
 }
 
+/** A score of one part is that part. */
+const pieces = (parts) => (parts.length > 1 ? parts : []);
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const digits = (value) => (value == null ? "–" : short(Number(value.toPrecision(3))));
 

@@ -33,7 +33,7 @@ export function users(id, view) {
   const place = h("div", { class: "users" });
   const meaning = h("details", { class: "folded" }, h("summary", null, "What the columns mean"), h("dl", { class: "pairs" }, COLUMNS.map((column) => h("div", null, h("dt", null, column.label), h("dd", null, `${column.words}.`)))));
   const element = section("users", "Users", [
-    "Everybody who can be asked, with a row each. Press a column’s name to sort by it: by “Would tell” the next to be asked come first, by “Failures” those who fail.",
+    "A row for each user, whether it can be asked or not. Press a column’s name to sort by it, “Failures” for those who fail.",
   ], place, meaning);
   const [key, direction] = (view.get("sort") ?? "").split("~");
   const first = COLUMNS.find((column) => column.key === key && column.sort !== false);
@@ -42,22 +42,31 @@ export function users(id, view) {
   // The first rows are needed before there is a table.
   let begun = null;
 
+  // Columns that nobody has a number for are left out, until somebody has one.
+  const shown = new Set(COLUMNS.filter((column) => !column.when || column.key === key).map((column) => column.key));
+  const columns = () => COLUMNS.filter((column) => shown.has(column.key)).map((column) => ({ ...column, title: column.words }));
+  const show = (rows) => {
+    const more = COLUMNS.filter((column) => !shown.has(column.key) && rows.some(column.when));
+    more.forEach((column) => shown.add(column.key));
+    return more.length > 0;
+  };
+
   const fetchRows = async (sort, desc, search, from, many) => {
     view.set("sort", sort ? `${sort}${desc ? "~down" : ""}` : "");
     view.set("search", search);
     const known = begun;
     begun = null;
     if (known && !sort && !search && from === 0) return known;
-    return get(`${of(id)}users`, { sort, desc: sort ? desc : null, search, from, count: many });
+    const found = await get(`${of(id)}users`, { sort, desc: sort ? desc : null, search, from, count: many });
+    if (show(found.rows)) it?.update({ columns: columns() });
+    return found;
   };
 
   async function open() {
-    // Columns that nobody has a number for are left out.
     begun = await get(`${of(id)}users`, { from: 0, count: 100 });
-    const { rows } = begun;
-    const columns = COLUMNS.filter((column) => !column.when || column.key === key || rows.some(column.when)).map((column) => ({ ...column, title: column.words }));
+    show(begun.rows);
     it = table(place, {
-      caption: "Users", columns, fetch: fetchRows, cell, sort: first?.key ?? null, desc: direction === "down", empty: "There is no user.",
+      caption: "Users", columns: columns(), fetch: fetchRows, cell, sort: first?.key ?? null, desc: direction === "down", empty: "There is no user.",
     });
     const sought = view.get("search");
     const field = place.querySelector("input[type=search]");

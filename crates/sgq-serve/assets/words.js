@@ -46,11 +46,13 @@ export function when(at, now = Date.now()) {
 }
 
 /** A moment that grows old on the page: `tickTimes` keeps it right. */
-export const since = (at) => h("time", { class: "since", datetime: new Date(at).toISOString(), "data-at": at, title: new Date(at).toLocaleString("en-GB") }, ago(at));
+const past = (at) => (ago(at) === "now" ? "just now" : ago(at));
+
+export const since = (at) => h("time", { class: "since", datetime: new Date(at).toISOString(), "data-at": at, title: new Date(at).toLocaleString("en-GB") }, past(at));
 
 export function tickTimes(root) {
   for (const element of root.querySelectorAll("time.since")) {
-    const words = ago(Number(element.dataset.at));
+    const words = past(Number(element.dataset.at));
     if (element.textContent !== words) element.textContent = words;
   }
 }
