@@ -23,9 +23,12 @@ export const h = (tag, attributes, ...children) => fill(document.createElement(t
 /** An element of SVG. */
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Somebody else's words, so that they turn nothing beside them. */
+export const tidy = (words) => String(words ?? "").replace(TURNS, "").trim();
+
 /** A name as one line without control characters, cut where it is long. */
 export function plain(name, longest = LONGEST_NAME) {
-  const line = String(name ?? "").replace(TURNS, "").replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  const line = tidy(name).replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
   if (line === "") return "(no name)";
   const characters = Array.from(line.slice(0, longest * 8));
   const cut = characters.length > longest || line.length > longest * 8;

@@ -1,7 +1,7 @@
 // The page of one session: what is read when, and given to its sections.
 
 import { ApiError, get, of } from "./api.js";
-import { answers, standing } from "./standing.js";
+import { answers, isModelled, standing } from "./standing.js";
 import { last } from "./last.js";
 import { whoWasAsked } from "./history.js";
 import { coordinates } from "./coordinates.js";
@@ -9,7 +9,7 @@ import { coefficients } from "./coefficients.js";
 import { users } from "./users.js";
 import { events } from "./events.js";
 import { h, plain, put } from "./dom.js";
-import { count, part, sentence } from "./words.js";
+import { count, counted, part, sentence } from "./words.js";
 
 /** What changes with every answer is read at most so often, and what is larger at most so often. */
 const SOON_MS = 250;
@@ -85,9 +85,9 @@ export function session(id, { root, view, onhead, announce }) {
   async function readHead() {
     head = await get(`${of(id)}head`);
     if (isClosed) return;
-    put(about, [head.method, head.summary, head.users, head.dim, head.status.study?.formula], () => [
+    put(about, [head.method, head.summary, head.users, head.dim, head.status.study?.formula, isModelled(head)], () => [
       head.status.study ? [h("bdi", null, plain(head.status.study.formula, 300)), `, ${head.status.study.family}. `] : "",
-      `${count(head.users)} users, ${count(head.dim)} ${head.dim === 1 ? "coordinate" : "coordinates"}. Method: `, h("code", null, head.method), head.summary ? `. ${sentence(head.summary)}` : "."].flat());
+      `${counted(head.users, "user")}${isModelled(head) ? `, ${counted(head.dim, "coordinate")}` : ""}. Method: `, h("code", null, head.method), head.summary ? `. ${sentence(head.summary)}` : "."].flat());
     onhead(head);
     short.update(head);
     parts.standing.update(head);

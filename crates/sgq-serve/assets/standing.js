@@ -91,9 +91,14 @@ function enough({ status }) {
   if (!expected) {
     return [["unknown", tolerance, status.budget], () => ["Too early to say. ", limits(status)]];
   }
+  const by = expected.at ? `, ${when(expected.at)},` : ",";
+  if (expected.reason !== "converged") {
+    return [["budget", expected, status.part == null], () => [
+      "At the latest after ", strong(counted(expected.queries, "query", "queries")), `${by} when ${reason(expected.reason, status)}. `,
+      status.part == null ? "It is too early to say more." : tolerance ? `As it goes, ${part(tolerance)} of the gap is not reached before.` : ""]];
+  }
   return [["expected", expected, tolerance], () => [
-    "After about ", strong(counted(expected.queries, "query", "queries")), ` (${count(expected.low)} to ${count(expected.high)})`,
-    expected.at ? `, ${when(expected.at)}, ` : ", ", reason(expected.reason, status), "."]];
+    "After about ", strong(counted(expected.queries, "query", "queries")), ` (${count(expected.low)} to ${count(expected.high)})${by} ${reason(expected.reason, status)}.`]];
 }
 
 /** What ends the session, whatever comes. */
@@ -108,7 +113,7 @@ function limits({ budget, cost_budget: cost, numbers_budget: numbers, tolerance 
 }
 
 function reason(words, { tolerance, budget, cost_budget: cost, numbers_budget: numbers }) {
-  if (/converged/.test(words) && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
+  if (words === "converged" && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
   if (words === "cost budget") return `the budget in cost of ${money(cost)} is spent`;
   if (words === "numbers budget") return `the budget of ${counted(numbers, "number")} sent is spent`;
   if (words === "budget" && budget) return `the budget of ${counted(budget, "query", "queries")} is spent`;
@@ -122,6 +127,9 @@ function failing({ failing: users, status }) {
   return [[users.length, users.slice(0, NAMES)], () => [
     ...listed(users.map((user) => user.name)), users.length === 1 ? ": " : [". ", named(first.name, 32), ": "], sentence(first.words)].flat()];
 }
+
+/** Whether it is known how many coordinates there are: a study by a plan has its model once everybody has answered. */
+export const isModelled = ({ status }) => !status.study || status.study.begun;
 
 /** A number with its label, and how much of its budget it is. */
 function figure(label, explanation) {
@@ -157,20 +165,20 @@ export function standing(view) {
     element: section("standing", "Where it stands", [
       "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; the truth is believed to lie in the interval in nine of ten cases.",
       "On the logarithmic axis each line is a tenth of the one above it: 10⁰ is all of the gap at the start, 10⁻² is 1% of it.",
-    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, reading, plot),
+    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, plot, reading),
 
     update(head) {
       const { status } = head;
       remains.set(part(status.part), null, status.part == null ? "No estimate yet." : `Between ${interval(status.low, status.high)}${status.tolerance ? `; it stops at ${part(status.tolerance)}` : ""}.`);
       queries.set(`${count(status.queries)}${of(status.budget, count)}`, status.budget && status.queries / status.budget, left(status.budget, status.queries, count));
       cost.set(`${money(status.cost)}${of(status.cost_budget, money)}`, status.cost_budget && status.cost / status.cost_budget, left(status.cost_budget, status.cost, money));
-      numbers.set(`${count(status.numbers)}${of(status.numbers_budget, count)}`, status.numbers_budget && status.numbers / status.numbers_budget, status.numbers_budget ? left(status.numbers_budget, status.numbers, count) : `A gradient holds ${count(head.dim)}: one for each coordinate.`);
+      numbers.set(`${count(status.numbers)}${of(status.numbers_budget, count)}`, status.numbers_budget && status.numbers / status.numbers_budget, status.numbers_budget ? left(status.numbers_budget, status.numbers, count) : isModelled(head) ? `A gradient holds ${count(head.dim)}: one for each coordinate.` : "No limit is set.");
       const { expected, stopped } = status;
       stop.set(stopped ? (status.converged ? "reached" : "stopped") : expected ? `≈ ${count(expected.queries)}` : "unknown", null,
-        stopped ? sentence(stopped) : expected ? `After so many queries, ${reason(expected.reason, status)}, if the last third of the answers goes on.` : limits(status));
+        stopped ? sentence(stopped) : expected ? `After so many queries, ${reason(expected.reason, status)}${expected.reason === "converged" ? ", if the last third of the answers goes on" : ""}.` : limits(status));
       put(warnings, [status.warnings, status.certified], () => [
         status.certified == null ? null : h("p", null, `Proven: the gap is at most ${short(status.certified)}, in the objective’s own units.`),
-        ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${words}.`.replace(/\.\.$/, "."))),
+        ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${sentence(words)}`)),
       ]);
       put(reading, [status.replayed < status.queries, status.replayed, status.queries], () => (status.replayed < status.queries
         ? [`The record is being read: ${count(status.replayed)} of ${counted(status.queries, "answer")} so far. The curve is complete when all are.`] : []));
@@ -201,7 +209,7 @@ function curveOf(curve, { expected, stopped, tolerance, part: now }) {
   const lines = [{ name: "believed to remain", colour: 0, y: curve.part, low: curve.low, high: curve.high }];
   const leads = expected && !stopped && now > 0 && tolerance > 0 && end > 0 && expected.queries > curve.n[end];
   let far = [curve.n[end], curve.cost[end], x.time[end]];
-  if (leads && /converged/.test(expected.reason)) {
+  if (leads && expected.reason === "converged") {
     const steps = expected.queries - curve.n[end];
     const from = Math.floor((2 * end) / 3);
     const paid = (curve.cost[end] - curve.cost[from]) / Math.max(1, curve.n[end] - curve.n[from]);

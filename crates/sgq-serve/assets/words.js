@@ -1,7 +1,7 @@
 // Sentences and numbers in words.
 
 import { ago, duration, grouped, money, short } from "./format.js";
-import { h } from "./dom.js";
+import { h, tidy } from "./dom.js";
 
 /** Below this part of the gap, a percentage has too many zeros to be read. */
 const SMALLEST_PERCENT = 1e-5;
@@ -25,7 +25,7 @@ export { ago, duration, money };
 
 /** A sentence begins with a capital and ends with a full stop. */
 export function sentence(words) {
-  const text = String(words ?? "").trim();
+  const text = tidy(words);
   if (text === "") return "";
   const first = Array.from(text)[0];
   return `${first.toUpperCase()}${text.slice(first.length)}${/[.!?…]$/.test(text) ? "" : "."}`;
