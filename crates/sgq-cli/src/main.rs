@@ -14,6 +14,7 @@ mod reproduce;
 mod run;
 mod serve;
 mod session;
+mod tables;
 mod terminal;
 
 use std::{env, process::ExitCode};

@@ -112,7 +112,7 @@ impl Book {
                 of.failures_in_a_row += 1;
                 of.reason = words.map(Into::into);
             }
-            Kind::Back => of.failures_in_a_row = 0,
+            Kind::Back | Kind::Reported => of.failures_in_a_row = 0,
             Kind::Refused => of.refused += 1,
             Kind::Flagged => of.flagged += 1,
             _ => {}

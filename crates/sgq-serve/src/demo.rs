@@ -1,4 +1,4 @@
-//! A session to look at: real patients of 38 hospitals, whose answers come at a pace to watch.
+//! A session to look at: patients of 54 hospitals, whose answers come at a pace to watch.
 
 use std::{
     collections::BTreeMap,
@@ -18,9 +18,9 @@ use sgq_ledger::{Ledger, LedgerError, Message, Plan, Question, Saying, Terms, Us
 use tempfile::TempDir;
 use thiserror::Error;
 
-/// The patients of examples/hospitals.csv.
-const PATIENTS: &str = include_str!("../demo/hospitals.csv");
-const FORMULA: &str = "died ~ age + sex + ward + days";
+/// The patients of examples/medpar.csv.
+const PATIENTS: &str = include_str!("../demo/medpar.csv");
+const FORMULA: &str = "died ~ los + white + age80 + type2 + type3";
 /// How many standard errors a coefficient may be off: so few that there is something to watch.
 const PRECISION: f64 = 1e-4;
 /// So many questions are out at a time.
@@ -115,13 +115,14 @@ impl Study {
         let data = |error: &dyn std::fmt::Display| DemoError::Data(error.to_string());
         let formula = FORMULA.parse().map_err(|error| data(&error))?;
         let mut plan = StudyPlan::new(formula, "binomial".parse().map_err(|error| data(&error))?);
-        plan.rules.answers_each = 1000;
+        // Everybody can read these data: nobody is to be protected from a few questions.
+        (plan.rules.answers_each, plan.rules.min_rows, plan.rules.parameters_per_row) = (1000, 1, 10.0);
         let rows = rows_by_hospital();
-        let open = |(name, rows): (&&str, &String)| {
+        let open = |(name, rows): (&String, &String)| {
             Clinic::new(plan.clone(), rows.clone().into_bytes(), name, &Options::default())
         };
         let hospitals = rows.iter().map(open).collect::<Result<_, _>>()?;
-        let users: Vec<User> = rows.keys().map(|name| User::named(*name)).collect();
+        let users: Vec<User> = rows.keys().map(User::named).collect();
         let settings = Settings::new(Vec::new(), users.len()).budget(600).open(OPEN).seed(3);
         let terms = Terms::new(plan).precision(Some(PRECISION));
         let ledger = Ledger::create(path, &Plan::of_study(method::frugal(), settings, users, terms))?;
@@ -183,12 +184,12 @@ impl Study {
 }
 
 /// The lines of each hospital, with the header above them.
-fn rows_by_hospital() -> BTreeMap<&'static str, String> {
+fn rows_by_hospital() -> BTreeMap<String, String> {
     let (header, rows) = PATIENTS.split_once('\n').unwrap_or_default();
-    let mut by_hospital: BTreeMap<&str, String> = BTreeMap::new();
+    let mut by_hospital: BTreeMap<String, String> = BTreeMap::new();
     for row in rows.lines() {
-        let name = row.split(',').next().unwrap_or_default();
-        let text = by_hospital.entry(name).or_insert_with(|| format!("{header}\n"));
+        let number = row.split(',').next().unwrap_or_default();
+        let text = by_hospital.entry(format!("hospital {number}")).or_insert_with(|| format!("{header}\n"));
         text.push_str(row);
         text.push('\n');
     }

@@ -24,7 +24,8 @@ const PACE_ANSWERS: usize = 30;
 
 /// `/api/s/ID/head`.
 pub fn head(live: &Live) -> Result<Value, Wrong> {
-    let state = live.state();
+    let mut state = live.state();
+    let missing = state.missing();
     let State { follower: Some(follower), book, history, replaying, .. } = &*state else {
         drop(state);
         return Err(unreadable(live));
@@ -32,14 +33,14 @@ pub fn head(live: &Live) -> Result<Value, Wrong> {
     let session = follower.session();
     let failed = |error: sgq_ledger::LedgerError| (StatusCode::UNPROCESSABLE_ENTITY, error.to_string());
     let study = follower.study().map_err(failed)?;
-    let missing = follower.missing().map_err(failed)?;
     let pending = follower.pending().map_err(failed)?;
     let (budget, cost_budget, numbers_budget) = follower.budgets();
     let part = part_of(session);
     let stopped = follower.stop_message();
     let queries = follower.queries();
     let out = |question: &sgq_ledger::Question| {
-        let at = book.out.get(&question.ticket).copied().filter(|_| question.report.is_none());
+        // What everybody is asked has a time of its own.
+        let at = book.out.get(&question.ticket).copied().or(Some(question.asked_at).filter(|at| *at > 0));
         let why = question.report.as_ref().map_or(question.why.word(), |round| round.word());
         let wants = question.report.as_ref().map_or_else(|| question.wants.to_string(), ToString::to_string);
         json!({ "ticket": question.ticket, "user": question.name, "why": why, "asked_at": at, "wants": wants })
@@ -59,7 +60,7 @@ pub fn head(live: &Live) -> Result<Value, Wrong> {
         "file": live.id,
         "method": session.name(),
         "summary": session.how_it_asks(),
-        "dim": session.point().len(),
+        "dim": dim(follower),
         "coordinates": coordinates(follower),
         "users": follower.users().len(),
         "seq": follower.seq(),
@@ -92,11 +93,17 @@ pub fn head(live: &Live) -> Result<Value, Wrong> {
     }))
 }
 
+/// How many parameters there are; none in a study that has no model yet.
+pub fn dim(follower: &Follower) -> usize {
+    let has_model = follower.terms().is_none() || follower.encoding().is_some();
+    if has_model { follower.session().point().len() } else { 0 }
+}
+
 /// Names of the first coordinates.
 fn coordinates(follower: &Follower) -> Vec<String> {
     match follower.encoding() {
         Some(encoding) => encoding.column_names().into_iter().take(NAMES).collect(),
-        None => (0..follower.session().point().len().min(NAMES)).map(|place| format!("x{place}")).collect(),
+        None => (0..dim(follower).min(NAMES)).map(|place| format!("x{place}")).collect(),
     }
 }
 

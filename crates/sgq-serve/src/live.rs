@@ -12,7 +12,7 @@ use std::{
 };
 
 use sgq::Scores;
-use sgq_ledger::{Follower, LedgerError, Progress};
+use sgq_ledger::{Follower, LedgerError, Missing, Progress};
 
 use crate::{
     book::Book,
@@ -71,6 +71,8 @@ pub struct State {
     scores: Option<(i64, Option<Arc<Scores>>)>,
     /// When they may be computed again.
     scores_after: Option<Instant>,
+    /// Who is missing, after which event that was found, and when it may be looked for again.
+    missing: Option<(i64, Instant, Vec<Missing>)>,
     /// Which reading of the ledger this is: what was made for another one is of no use.
     reading: u64,
 }
@@ -224,7 +226,7 @@ impl Live {
         let mut state = self.lock();
         state.reading += 1;
         let (reading, until) = (state.reading, follower.seq());
-        (state.error, state.scores, state.history) = (None, None, History::default());
+        (state.error, state.scores, state.missing, state.history) = (None, None, None, History::default());
         state.history.note_part(until, follower.session());
         // The events of the same ledger stay what they were.
         if state.number != Some(follower.number()) || state.book.seq > until {
@@ -284,6 +286,19 @@ impl Live {
 }
 
 impl State {
+    /// Users who are part of the objective and cannot be asked; of a moment ago, where a long record has to be gone through.
+    pub fn missing(&mut self) -> Vec<Missing> {
+        let Some(follower) = &self.follower else { return Vec::new() };
+        let begun = Instant::now();
+        let is_fresh = |(seq, after, _): &(i64, Instant, Vec<Missing>)| *seq == follower.seq() || begun < *after;
+        if !self.missing.as_ref().is_some_and(is_fresh) {
+            // What cannot be read is said by whoever follows it.
+            let missing = follower.missing().unwrap_or_default();
+            self.missing = Some((follower.seq(), Instant::now() + SHARE * begun.elapsed(), missing));
+        }
+        self.missing.as_ref().map_or_else(Vec::new, |(.., missing)| missing.clone())
+    }
+
     /// What asking each user now would be worth to the method; of a moment ago, where that takes long to say.
     pub fn scores(&mut self) -> Option<Arc<Scores>> {
         let follower = self.follower.as_ref()?;

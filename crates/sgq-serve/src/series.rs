@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     book::Outcome,
+    head::dim,
     live::{Live, State},
     routes::{Query, Wrong, bad, unreadable},
 };
@@ -85,9 +86,12 @@ pub fn path(live: &Live, query: &Query) -> Result<Value, Wrong> {
         drop(state);
         return Err(unreadable(live));
     };
-    let dim = follower.session().point().len();
+    let dim = dim(follower);
     let wanted = query.get("coordinates").unwrap_or("0").split(',').take(COORDINATES);
     let number = |text: &str| text.trim().parse::<usize>().ok().filter(|place| *place < dim);
+    if dim == 0 {
+        return Err(bad("there are no coordinates yet: not everybody has answered the first question"));
+    }
     let wrong = || bad(format!("coordinates must be numbers from 0 to {} with commas between", dim.saturating_sub(1)));
     let wanted: Vec<usize> = wanted.map(number).collect::<Option<_>>().ok_or_else(wrong)?;
     // Questions at another point than the current one are not part of the way.

@@ -69,11 +69,11 @@ pub(super) fn side_by_side(exits: &mut [Exit], right: f64) {
     }
 }
 
-/// The triangle of an exit: outside of the frame at the top, and inside at the bottom, where ticks are outside.
+/// The triangle of an exit, outside of the frame.
 pub(super) fn mark(exit: &Exit, style: &Style, top: f64, bottom: f64) -> String {
     let data = match exit.edge {
         Edge::Top => format!("M{},{}{UP}", number(exit.x), number(top - 10.0)),
-        Edge::Bottom => format!("M{},{}{DOWN}", number(exit.x), number(bottom - 1.0)),
+        Edge::Bottom => format!("M{},{}{DOWN}", number(exit.x), number(bottom + 10.0)),
     };
     format!("<path d=\"{data}\" fill=\"{}\" stroke=\"#fff\"/>\n", style.colour)
 }

@@ -51,13 +51,13 @@ fn the_demo_is_followed_from_its_first_question() {
         thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(head["status"]["study"]["begun"], true);
-    assert_eq!(head["coordinates"][1], "age");
+    assert_eq!(head["coordinates"][1], "los");
     assert!(
         served.get("/api/s/demo.sgq/head").status == 200 && head["status"]["warnings"].as_array().unwrap().is_empty(),
         "{head}"
     );
     let result = served.ask("demo.sgq", "result");
-    assert_eq!(result["coefficients"][1]["name"], "age", "{result}");
+    assert_eq!(result["coefficients"][1]["name"], "los", "{result}");
     let way = served.ask("demo.sgq", "path?coordinates=0,1");
     assert_eq!(way["values"].as_array().unwrap().len(), 2);
     drop(served);
@@ -67,10 +67,10 @@ fn the_demo_is_followed_from_its_first_question() {
 
 #[test]
 fn the_data_of_the_demo_are_the_example() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hospitals.csv");
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/demo/hospitals.csv");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/medpar.csv");
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/demo/medpar.csv");
     // A published crate has no examples beside it.
     if let Ok(example) = fs::read(root) {
-        assert!(fs::read(own).unwrap() == example, "copy examples/hospitals.csv to crates/sgq-serve/demo");
+        assert!(fs::read(own).unwrap() == example, "copy examples/medpar.csv to crates/sgq-serve/demo");
     }
 }
