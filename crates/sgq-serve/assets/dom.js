@@ -70,6 +70,10 @@ export const strong = (...children) => h("strong", null, ...children);
 /** A region that scrolls by itself must be reachable by keyboard. */
 export const scrolling = (label, ...children) => h("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": label }, ...children);
 
+/** The first line of a table. Columns of words are marked, to stand at the left. */
+export const headings = (labels, isOfWords) => h("tr", { role: "row" }, labels.map((words, place) =>
+  h("th", { scope: "col", role: "columnheader", class: isOfWords(place) ? "words" : null }, words)));
+
 /** A section: its heading with what it answers, an explanation beside it, and its content. */
 export function section(id, title, explanation, ...content) {
   return h("section", { id, class: "part", "aria-labelledby": `${id}-title` },

@@ -3,7 +3,7 @@
 import { get, of } from "./api.js";
 import { table } from "./table.js";
 import { h, isMarked, named, section } from "./dom.js";
-import { STATES, ago, count, money } from "./words.js";
+import { STATES, ago, count, money, sentence } from "./words.js";
 import { short } from "./format.js";
 
 const known = (format) => (value) => (value == null ? "–" : format(value));
@@ -31,7 +31,8 @@ const COLUMNS = [
 
 export function users(id, view) {
   const place = h("div", { class: "users" });
-  const meaning = h("details", { class: "folded" }, h("summary", null, "What the columns mean"), h("dl", { class: "pairs" }, COLUMNS.map((column) => h("div", null, h("dt", null, column.label), h("dd", null, `${column.words}.`)))));
+  const meaning = h("details", { class: "folded" }, h("summary", null, "What the columns mean"),
+    h("dl", { class: "pairs" }, COLUMNS.map((column) => h("div", null, h("dt", null, column.label), h("dd", null, sentence(column.words))))));
   const element = section("users", "Users", [
     "A row for each user, whether it can be asked or not. Press a column’s name to sort by it, “Failures” for those who fail.",
   ], place, meaning);

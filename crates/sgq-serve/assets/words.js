@@ -48,7 +48,10 @@ export function when(at, now = Date.now()) {
 /** A moment that grows old on the page: `tickTimes` keeps it right. */
 const past = (at) => (ago(at) === "now" ? "just now" : ago(at));
 
-export const since = (at) => h("time", { class: "since", datetime: new Date(at).toISOString(), "data-at": at, title: new Date(at).toLocaleString("en-GB") }, past(at));
+export function since(at) {
+  const date = new Date(at);
+  return h("time", { class: "since", datetime: date.toISOString(), "data-at": at, title: date.toLocaleString("en-GB") }, past(at));
+}
 
 export function tickTimes(root) {
   for (const element of root.querySelectorAll("time.since")) {
