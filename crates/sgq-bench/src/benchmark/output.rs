@@ -356,7 +356,7 @@ fn chart(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Chart
 }
 
 /// The gap of these methods, as it is or the smallest so far.
-fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, smallest: bool) -> Figure {
+fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, so_far: bool) -> Figure {
     let left_out = left_out(drawn.len(), all);
     let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
     let curves = drawn.iter().map(|cell| {
@@ -367,7 +367,7 @@ fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: us
         });
         Curve {
             label: label(cell),
-            points: if smallest { smallest_so_far(points) } else { points.collect() },
+            points: if so_far { smallest_so_far(points) } else { points.collect() },
             dashed: cell.oracle,
             ..Curve::default()
         }
@@ -375,12 +375,12 @@ fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: us
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
         title,
-        x_label: if smallest { "queries, until the gap is at its smallest" } else { "queries" }.into(),
+        x_label: if so_far { "queries, until the gap is at its smallest" } else { "queries" }.into(),
         y_label: format!(
             "{}{}gap{}, mean of {} trials",
-            if smallest { "smallest " } else { "" },
+            if so_far { "smallest " } else { "" },
             if experiment.relative { "relative " } else { "" },
-            if smallest { " so far" } else { "" },
+            if so_far { " so far" } else { "" },
             experiment.trials
         ),
         curves: curves.collect(),
