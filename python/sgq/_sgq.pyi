@@ -559,6 +559,10 @@ class Session:
         """
         Whether the method has a step size.
         """
+    def is_away(self, /, user: SupportsIndex | str) -> bool:
+        """
+        Whether a user cannot be asked until it is back: somebody has said so, or it has disclosed all that it may.
+        """
     def join(self, /, user: SupportsIndex | str, reason: str | None = None) -> None:
         """
         Says that a user who had left is one again, of whom nothing is known yet.

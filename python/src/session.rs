@@ -227,6 +227,12 @@ impl Session {
         Ok(self.inner.session().has_left(user))
     }
 
+    /// Whether a user cannot be asked until it is back: somebody has said so, or it has disclosed all that it may.
+    fn is_away(&mut self, user: UserLike<'_>) -> PyResult<bool> {
+        let user = self.user(&user)?;
+        Ok(self.inner.session().is_away(user))
+    }
+
     /// Raises the budget by that many queries, the budget in cost, or the budget in numbers: a run that had spent it goes on.
     /// tol, certified_gap: a run that had converged goes on until so small a part of the gap at the start is believed to remain, or
     /// until so small a gap is proven. One takes the place of the other.

@@ -2,9 +2,11 @@
 //! benchmark's figures into the pages, `cargo xtask stubs` writes what Python's tools know of the compiled half of the
 //! package.
 
+mod browser;
 mod package;
 mod python;
 mod results;
+mod virtual_environment;
 
 use std::{
     env,
@@ -23,9 +25,11 @@ const CHECKS: &[(&str, &[&str])] = &[
 
 const USAGE: &str = "\
 usage: cargo xtask test     formatting, clippy, documentation, all tests and doctests, published figures, packages, the
-                            Python package
+                            Python package, the pages in a browser
        cargo xtask package  the packages alone: that they have their files, and need no newer compiler than we claim
        cargo xtask python   the Python package alone
+       cargo xtask browser  the pages in a headless Chromium alone
+       cargo xtask screenshots  the pictures of pages in docs/figures, taken in it
        cargo xtask torch    the Python package with PyTorch, which is a download of gigabytes, and its example
        cargo xtask stubs    the Python package's types and docstrings, from the code
        cargo xtask results  the benchmark's tables and figures in README.md and docs, from the files in docs/results
@@ -39,6 +43,7 @@ usage: cargo xtask test     formatting, clippy, documentation, all tests and doc
            --list                 prints the name and the value of every figure for `<!--=NAME-->…<!--/-->`";
 
 const PACKAGE: &str = "what is published, and the oldest compiler for it";
+const BROWSER: &str = "the pages in a headless Chromium";
 const RESULTS: &str = "the pages' figures, and docs/results";
 
 fn main() -> ExitCode {
@@ -47,6 +52,8 @@ fn main() -> ExitCode {
         Some("test") => test(),
         Some("package") => timed("package", PACKAGE, package::check),
         Some("python") => timed("python", "the package in target/python", python::test),
+        Some("browser") => timed("browser", BROWSER, browser::test),
+        Some("screenshots") => timed("screenshots", "written to docs/figures", browser::screenshots),
         Some("torch") => timed("torch", "the package in target/torch", python::torch),
         Some("stubs") => timed("stubs", "written to python/sgq", python::stubs),
         Some("results") => match results::run(&arguments[1..]) {
@@ -85,10 +92,11 @@ fn test() -> ExitCode {
     }
     if timed("results", RESULTS, results::check) != ExitCode::SUCCESS
         || timed("package", PACKAGE, package::check) != ExitCode::SUCCESS
+        || timed("python", "the package in target/python", python::test) != ExitCode::SUCCESS
     {
         return ExitCode::FAILURE;
     }
-    timed("python", "the package in target/python", python::test)
+    timed("browser", BROWSER, browser::test)
 }
 
 fn timed(name: &str, what: &str, check: fn() -> Result<(), String>) -> ExitCode {

@@ -88,11 +88,9 @@ struct Environment {
 impl Environment {
     /// Makes the environment, unless it is there with the same requirements.
     fn new(name: &str, requirements: &[&str]) -> Result<Self, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent folder")?;
-        let (package, folder) = (root.join("python"), root.join("target").join(name));
-        let python = folder.join(if cfg!(windows) { "Scripts" } else { "bin" }).join("python");
+        let package = root()?.join("python");
         let requirements: Vec<_> = requirements.iter().map(|file| package.join(file)).collect();
-        install(&folder, &python, &requirements)?;
+        let VirtualEnvironment { folder, python } = VirtualEnvironment::new(name, &requirements)?;
         Ok(Self { folder, python, package })
     }
 
@@ -197,44 +195,11 @@ impl Beside {
     }
 }
 
-fn install(environment: &Path, python: &Path, requirements: &[PathBuf]) -> Result<(), String> {
-    let wanted = requirements.iter().map(|file| read(file)).collect::<Result<String, _>>()?;
-    let installed = environment.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return Ok(());
-    }
-    let interpreter = env::var("PYTHON").unwrap_or_else(|_| if cfg!(windows) { "python" } else { "python3" }.into());
-    run(
-        Command::new(&interpreter).args(["-m", "venv", "--clear"]).arg(environment),
-        "no virtual environment can be made: install Python 3.11 or newer with venv and pip (on Debian and Ubuntu: \
-         python3-venv), or name another interpreter in the variable PYTHON",
-    )?;
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    for file in requirements {
-        pip.arg("-r").arg(file);
-    }
-    run(&mut pip, "pip cannot install the requirements: it needs the network")?;
-    fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))
-}
-
 fn only_entry(folder: &Path) -> Result<PathBuf, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     match <[PathBuf; 1]>::try_from(paths) {
         Ok([path]) => Ok(path),
         Err(paths) => Err(format!("{} has {} entries: it must have one", folder.display(), paths.len())),
-    }
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn run(command: &mut Command, failure: &str) -> Result<(), String> {
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{failure} ({status})")),
-        Err(error) => Err(format!("{failure} ({}: {error})", command.get_program().display())),
     }
 }

@@ -10,7 +10,9 @@
 //! machine.
 
 mod axis;
+mod description;
 mod drawing;
+mod exits;
 mod forest;
 mod outline;
 #[cfg(test)]
@@ -24,10 +26,12 @@ mod trace;
 
 use drawing::Drawing;
 pub(crate) use forest::{Forest, Mark, Row, Shape};
+#[cfg(test)]
+pub(crate) use palette_tests::contrast;
 pub(crate) use panels::{Look, Panel, Panels, Series, Vertical};
 use resvg::{tiny_skia, usvg};
 pub use style::{COLOURS, COLOURS_ON_DARK};
-pub(crate) use text::escape;
+pub(crate) use text::{escape, width as text_width, wrapped};
 
 const FONT: &[u8] = include_bytes!("../assets/DejaVuSans-subset.ttf");
 const FONT_FAMILY: &str = "DejaVu Sans";

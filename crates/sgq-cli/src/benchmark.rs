@@ -11,7 +11,7 @@ use sgq_bench::{
 use crate::{
     Outcome,
     experiments::{Options, interrupt_flag, use_threads},
-    terminal,
+    tables, terminal,
 };
 
 /// Runs what is missing, writes all files, and prints the tables of the tuned methods.
@@ -49,7 +49,7 @@ pub fn run(experiment: &Experiment, options: &Options, out: &Path, claim: Claim)
 fn print(experiment: &Experiment, outcome: &benchmark::Outcome, folder: &Folder) -> Result<(), Box<dyn Error>> {
     // The page has the others: with all of them nobody would see anything here.
     for table in benchmark::report_tables(experiment, outcome, &[Tuned::Tuned]) {
-        terminal::say(&terminal::titled_table(&table))?;
+        terminal::say(&tables::titled_table(&table, terminal::result_columns()))?;
     }
     terminal::say_written(folder, "")?;
     Ok(())

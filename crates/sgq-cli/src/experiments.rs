@@ -22,7 +22,7 @@ use sgq_bench::{
 };
 use sgq_data::first_few;
 
-use crate::{Outcome, terminal};
+use crate::{Outcome, tables, terminal};
 
 #[derive(clap::Args, Serialize)]
 pub struct Options {
@@ -245,7 +245,7 @@ impl Job<'_> {
 
 fn print(sections: &[Section<'_>], folder: &Folder, trace: bool) -> io::Result<()> {
     for section in sections {
-        let table = terminal::table(section.experiment, section.results, section.problem);
+        let table = tables::table(section.experiment, section.results, section.problem, terminal::result_columns());
         terminal::say(&format!("\n  {}\n{table}", section.title()))?;
         if section.headline.is_some() || !section.notes.is_empty() {
             terminal::say("")?;

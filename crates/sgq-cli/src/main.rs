@@ -12,7 +12,9 @@ mod plan;
 mod predict;
 mod reproduce;
 mod run;
+mod serve;
 mod session;
+mod tables;
 mod terminal;
 
 use std::{env, process::ExitCode};
@@ -43,6 +45,7 @@ enum Command {
     Bench(bench::Args),
     Methods(methods::Args),
     Session(session::Args),
+    Serve(serve::Args),
     Plan(plan::Args),
     Answer(answer::Args),
 }
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Methods(args) => methods::run(&args),
         Command::Session(args) => session::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Answer(args) => answer::run(&args),
     };

@@ -8,14 +8,7 @@ use std::{
 
 use console::{Term, measure_text_width, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
-use sgq_bench::{
-    Experiment,
-    experiment::FileError,
-    output::Folder,
-    readable::{readable, short},
-    report::Table,
-    run::{Axis, Results},
-};
+use sgq_bench::{Experiment, experiment::FileError, output::Folder};
 
 /// The most characters of a message.
 const LONGEST_MESSAGE: usize = 2_000;
@@ -119,16 +112,23 @@ pub fn progress(name: &str, experiment: &Experiment, hidden: bool) -> ProgressBa
         counted(experiment.trials, "trial")
     );
     let words = |state: &ProgressState| {
-        let words = format!("{:>3.0}%  {}", (100.0 * state.fraction()).floor(), seconds(state));
-        [words.clone(), words]
+        let part = (100.0 * state.fraction()).floor();
+        let done = format!("{part:>3.0}%  {}", seconds(state));
+        let left = state.eta();
+        match state.is_finished() || state.elapsed() < KNOWN_AFTER || left.is_zero() {
+            true => [done.clone(), done],
+            false => [format!("{done}, {} left", rounded(left)), format!("{part:>3.0}%  {} left", rounded(left))],
+        }
     };
     bar(runs * experiment.trials, name, words, 0, hidden)
 }
 
-/// A progress bar over the queries of one run, with room for a message; none where nobody is watching.
+/// What is left is a guess before so much time.
+const KNOWN_AFTER: Duration = Duration::from_secs(1);
+
+/// A progress bar over the queries of one run, with room for a message; none where nobody is watching. A run often ends before its
+/// budget: what is left of the budget is the most that it takes.
 pub fn query_progress(name: &str, budget: u64, hidden: bool) -> ProgressBar {
-    /// A run often ends before its budget: what is left of the budget is the most that it takes. Sooner it is a guess.
-    const KNOWN_AFTER: Duration = Duration::from_secs(1);
     let words = |state: &ProgressState| {
         let (at, of) = (state.pos(), state.len().unwrap_or(0));
         let left = state.eta();
@@ -237,6 +237,12 @@ pub fn columns() -> usize {
     Term::stderr().size().1.into()
 }
 
+/// The columns that a result has room for; none where it goes to no terminal, and has all it needs.
+pub fn result_columns() -> Option<usize> {
+    let term = Term::stdout();
+    term.is_term().then(|| term.size().1.into())
+}
+
 /// A progress bar over methods on problems; none where nobody is watching.
 pub fn cell_progress(name: &str, cells: u64, hidden: bool) -> ProgressBar {
     let words = |state: &ProgressState| {
@@ -301,60 +307,6 @@ fn rounded(time: Duration) -> String {
 /// `1 answer`, `2 answers`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A benchmark's table: its title, and its columns, the first of them flush left.
-pub fn titled_table(table: &Table) -> String {
-    let lines: Vec<&Vec<String>> = std::iter::once(&table.heading).chain(&table.lines).collect();
-    let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let mut text = format!("\n  {}", table.title);
-    for line in &lines {
-        let cells = line.iter().enumerate().map(|(column, cell)| match column {
-            0 => format!("{cell:<width$}", width = width(0)),
-            _ => format!("  {cell:>width$}", width = width(column)),
-        });
-        text += &format!("\n  {}", cells.collect::<String>());
-    }
-    text
-}
-
-/// Queries to each target, a line for each method; and what else is spent, where that tells more.
-pub fn table(experiment: &Experiment, results: &Results, problem: &str) -> String {
-    let heading = |what: &str| {
-        let targets: Vec<String> = experiment.targets.iter().map(|gap| readable(*gap)).collect();
-        (format!("{what} to reach a gap of"), targets)
-    };
-    let mut lines = vec![heading("queries")];
-    for row in results.rows.iter().filter(|row| row.problem == problem) {
-        let cells: Vec<String> = row
-            .queries_to_target
-            .iter()
-            .map(|queries| queries.map_or("–".to_owned(), |queries| queries.to_string()))
-            .collect();
-        lines.push((row.label(), cells));
-    }
-    for axis in Axis::shown(experiment) {
-        lines.push(heading(axis.words()));
-        for row in results.rows.iter().filter(|row| row.problem == problem) {
-            let cell = |spent: Option<f64>| spent.map_or("–".to_owned(), short);
-            let cells = row.spent_to_target(axis).unwrap_or_default().into_iter().map(cell).collect();
-            lines.push((row.label(), cells));
-        }
-    }
-    let width = |text: &String| text.chars().count();
-    let first = lines.iter().map(|line| width(&line.0)).max().unwrap_or(0);
-    let others = lines.iter().flat_map(|line| &line.1).map(width).max().unwrap_or(0);
-    let text: Vec<String> = lines
-        .iter()
-        .map(|(name, cells)| {
-            let cells: String = cells.iter().map(|cell| format!("  {cell:>others$}")).collect();
-            format!("  {name:<first$}{cells}")
-        })
-        .collect();
-    text.join("\n")
 }
 
 #[cfg(test)]

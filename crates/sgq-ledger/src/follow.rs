@@ -256,7 +256,12 @@ impl Follower {
     }
 
     /// The next events, and whether these are all; none where the file is another one by now.
-    fn read(&self, connection: &Connection, until: i64, most: usize) -> Result<Option<(Vec<Recorded>, bool)>, LedgerError> {
+    fn read(
+        &self,
+        connection: &Connection,
+        until: i64,
+        most: usize,
+    ) -> Result<Option<(Vec<Recorded>, bool)>, LedgerError> {
         let state = connection.unchecked_transaction()?;
         let (seal, last): (String, i64) = state.query_row(
             "SELECT (SELECT value FROM ledger WHERE name = 'seal'), (SELECT COALESCE(MAX(seq), 0) FROM events)",

@@ -2,55 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Collection
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from .._glm_result import GlmResult
 from .._minimize import PARTS, Answered, OptimizeResult, _outcome
 from .._sgq import Ledger, Query, Session
-from ._flwr import Grid, Network, RecordDict, Reply, Word, arrays_in, log, records, words_in
-from ._members import Members
+from ._flwr import Grid, Network, RecordDict, Reply, Word, arrays_in, log, one_line, records, words_in
+from ._presence import Presence, some
 
 # The longest wait before a question is put again, in seconds.
 LONGEST_WAIT = 60.0
-# As many questions as the session lets be out.
-MANY = 1 << 30
-# How long to sleep before looking for replies: a part of the time since something came, within bounds.
-POLL_PART, SHORTEST_POLL, LONGEST_POLL = 0.1, 0.02, 0.5
-# Why a user is away, in the record: such a user is back once it is connected.
-NOT_CONNECTED = "not connected"
+# More questions than a session ever lets be out.
+ALL_QUESTIONS = 1 << 30
+# Seconds between two looks for replies: this part of the time since something came, within bounds.
+POLL_SHARE, SHORTEST_POLL, LONGEST_POLL = 0.1, 0.02, 0.5
 # What everybody is asked in a study by a plan.
 TO_EVERYBODY = ("summary", "closing")
 
 
 class Stalled(RuntimeError):
-    """Nobody who has a question is connected, or who must answer does not. All answers so far are in the session: run it again."""
+    """Users who must answer are not connected, or do not answer. All answers so far are in the session: run it again."""
 
 
 @dataclass(frozen=True)
-class How:
-    """What `run` is told of waiting; in seconds."""
+class Limits:
+    """How long `run` waits, in seconds, and how often a question is put again."""
 
     timeout: float = 300.0
     ttl: float = 3600.0
     retries: int = 2
     wait: float = 1.0
     patience: float = 120.0
-    in_order: bool = False
 
     def __post_init__(self) -> None:
         for name in ("timeout", "ttl", "wait", "patience"):
             value = getattr(self, name)
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} is {value!r}: it must be a number of seconds, not negative")
-        if not self.timeout > 0:
-            raise ValueError(f"timeout is {self.timeout!r}: an answer takes longer than that")
+            if not 0 <= value < float("inf") or (name == "timeout" and value == 0):
+                least = "more than 0" if name == "timeout" else "0 or more"
+                raise ValueError(f"{name} is {value!r}: it must be a number of seconds, {least}")
         if self.ttl < self.timeout:
-            raise ValueError(f"ttl is {self.ttl:g} s and timeout {self.timeout:g} s: Flower would forget questions that are waited for")
+            raise ValueError(f"ttl is {self.ttl:g} s, less than the timeout of {self.timeout:g} s: Flower would forget questions too early")
         if self.retries < 0:
-            raise ValueError(f"retries is {self.retries!r}: it must not be negative")
+            raise ValueError(f"retries is {self.retries!r}: it must be 0 or more")
 
 
 @dataclass
@@ -96,18 +95,21 @@ def run(
     is not connected by then is away, and back when it is connected again.
     callback: called with the session after every answer; a true value ends the run.
 
-    A node is that of the user by whose name its key was registered (`flwr supernode register north.pub --name north`); one that was not
-    registered by a name is asked whose it is, and believed.
+    A node is that of the user by whose name its key was registered (`flwr supernode register north.pub --name north`). Where no node was
+    registered by a name, each is asked whose it is, and believed.
 
     Everything that lasts is in the session: on a ledger (`sgq.open`), the same call in another `flwr run` goes on at the same question.
     """
-    how = How(timeout, ttl, retries, wait, patience, in_order)
-    users = [str(name) for name in getattr(session, "names", ())] or [f"user-{number}" for number in range(len(session.weights))]
+    asking = _Asking(Network(grid), session, Limits(timeout, ttl, retries, wait, patience), in_order, callback)
     try:
-        return _Asking(Network(grid), session, users, how, callback).run()
+        return asking.run()
     except BaseException as error:
+        # Flower has forgotten the replies that were pulled already.
+        asking.keep_what_came()
         error.session = session  # type: ignore[attr-defined]
         raise
+    finally:
+        asking.presence.close()
 
 
 class _Asking:
@@ -115,84 +117,91 @@ class _Asking:
         self,
         network: Network,
         session: Session,
-        users: list[str],
-        how: How,
+        limits: Limits,
+        in_order: bool,
         callback: Callable[[Session], Any] | None,
     ) -> None:
         self.network = network
         self.session = session
         self.ledger = session if isinstance(session, Ledger) else None
         self.is_study = self.ledger is not None and self.ledger.plan is not None
-        self.users = users
-        self.how = how
+        self.limits = limits
+        self.in_order = in_order
         self.callback = callback
-        self.members = Members(network, users, self.note)
+        self.presence = Presence(network, session)
+        self.nodes = self.presence.nodes
         self.out: dict[tuple[int, int], Out] = {}
         # Every message that may still be answered, also where its question has failed since, and until when.
         self.messages: dict[str, tuple[Query, float]] = {}
-        # Users who are away because they are not connected.
-        self.absent: set[int] = set()
+        # Replies that were pulled and not looked at yet.
+        self.inbox: deque[Reply] = deque()
         self.history: list[Answered] = []
         # Whether the callback has ended the run.
         self.ended = False
-        # When something last came, and since when there has been nothing to wait for but users who are not connected.
-        self.moved = time.monotonic()
-        self.stalled: float | None = None
+        # When a reply last came; and since when there has been nothing to wait for but users who are not connected.
+        self.last_reply = time.monotonic()
+        self.stalled_since: float | None = None
 
     def run(self) -> OptimizeResult | GlmResult:
-        self.take_up_record()
-        self.gather()
+        for query in self.session.pending():
+            self.take_up(query)
+        # A session that has stopped needs nobody, unless there are closing questions.
+        if self.session.stop_reason is not None:
+            self.ask()
+        if self.out or self.session.stop_reason is None or self.may_come_back():
+            self.gather()
         while not self.ended:
-            self.members.look()
+            self.nodes.look()
             self.look_who_is_there()
             self.ask()
             self.release()
             if not self.out and not self.may_come_back():
                 break
             self.put()
-            self.receive()
-            self.look_at_clocks()
-            if not self.ended:
-                self.sleep()
+            self.wait_for_replies()
+        # What is out is paid for once it comes.
+        while any(out.message is not None for out in self.out.values()):
+            self.wait_for_replies()
         return self.result()
 
     def result(self) -> OptimizeResult | GlmResult:
         if self.ledger is None or not self.is_study:
             return _outcome(self.session, self.history, self.ended, stacklevel=5)
         found = self.ledger.result()
-        without = {} if self.ended else dict(self.ledger.refusals() or self.ledger.failing())
-        without.update((self.users[user], why) for user, _, why in self.session.failures() if why and self.users[user] in without)
-        if without:
-            who = "; ".join(f"{name}: {why}" for name, why in without.items())
-            raise Stalled(
-                f"without an answer, and nobody else is asked meanwhile: {who}; put it right and run again, or go on without them: "
-                "session.leave(name), or sgq session leave"
-            )
+        if not self.ended:
+            without = dict(self.ledger.refusals())
+            if not without and (without := dict(self.ledger.failing())):
+                reasons = {self.presence.users[user]: why for user, _, why in self.session.failures() if why}
+                without = {name: reasons.get(name, words) for name, words in without.items()}
+            if without:
+                who = "; ".join(f"{name}: {one_line(why)}" for name, why in without.items())
+                raise Stalled(
+                    f"without an answer, and nobody else is asked meanwhile: {who}; put it right and run again, or go on without them: "
+                    "session.leave(name), or sgq session leave"
+                )
+            if waits := {self.name_of(query) for query in self.session.pending()}:
+                raise Stalled(f"questions to {some(waits)} are out without an answer: run again")
         if found is None:
             raise Stalled(f"there are no coefficients yet: {self.session.message or 'not everybody has answered the first question'}")
         return found
 
-    def note(self, words: str) -> None:
-        """Writes a line into the record, where there is one."""
-        log.info("%s", words)
-        if self.ledger is not None:
-            self.ledger.note(words)
+    def keep_what_came(self) -> None:
+        """Takes the answers that were pulled before an exception: nobody must be asked for them again."""
+        self.callback, self.ended = None, True
+        while self.inbox:
+            with suppress(Exception):
+                self.take(self.inbox.popleft())
 
     def name_of(self, query: Query) -> str:
-        return self.users[query.user]
+        return self.presence.users[query.user]
 
-    def take_up_record(self) -> None:
-        """What an earlier run has left: questions that are out, and users who were not connected."""
-        for query in self.session.pending():
-            self.take_up(query)
-        for event in self.ledger.history() if self.ledger is not None else ():
-            if event["kind"] in ("away", "back", "left") and event["user"] is not None:
-                change = self.absent.add if event["words"] == NOT_CONNECTED else self.absent.discard
-                change(self.users.index(event["user"]))
+    def may_come_back(self) -> bool:
+        """Whether there may be more to ask once somebody is connected again."""
+        return bool(self.presence.absent) and self.session.stop_reason == "nobody answers"
 
     def ask(self) -> None:
-        """As many further questions as may be out."""
-        for query in self.session.ask_many(MANY):
+        """Takes up as many further questions as may be out."""
+        for query in self.session.ask_many(ALL_QUESTIONS):
             self.take_up(query)
 
     def take_up(self, query: Query) -> None:
@@ -201,61 +210,47 @@ class _Asking:
 
     def gather(self) -> None:
         """Waits for everybody, as long as patience lasts: whom to ask first must not depend on who was quicker."""
-        wanted = {name for number, name in enumerate(self.users) if not self.session.has_left(number)}
-        log.info("waiting for %d users to be connected", len(wanted))
-        until = time.monotonic() + self.how.patience
-        while missing := wanted - self.members.connected():
-            self.members.look()
-            self.receive()
+        log.info("waiting for %d users to be connected", len(self.presence.users))
+        until = time.monotonic() + self.limits.patience
+        self.nodes.look()
+        while missing := self.presence.missing():
             if time.monotonic() >= until:
-                if missing == wanted:
-                    raise Stalled(f"nobody is connected after {self.how.patience:g} s: start the nodes of {some(missing)}")
+                if not self.nodes.connected():
+                    raise Stalled(f"nobody is connected after {self.limits.patience:g} s: start the nodes of {some(missing)}")
                 break
+            self.receive()
             self.sleep()
-        log.info("%d users are connected%s", len(wanted - missing), f", and not {some(missing)}" if missing else "")
+            self.nodes.look()
+        log.info("%d users are connected%s", len(self.nodes.connected()), f", and not {some(missing)}" if missing else "")
 
     def look_who_is_there(self) -> None:
         """Users who are not connected are away, and their questions fail; but what everybody is asked waits for them."""
+        connected = self.nodes.connected()
+        for out in self.out.values():
+            if out.query.wants in TO_EVERYBODY and self.name_of(out.query) not in connected:
+                out.message = None
         if any(out.query.wants in TO_EVERYBODY for out in self.out.values()):
             return
-        connected = self.members.connected()
-        for number, name in enumerate(self.users):
-            if number in self.absent and name in connected:
-                self.absent.discard(number)
-                self.session.back(number, "connected")
-                log.info("%s is connected again", name)
-            elif number not in self.absent and name not in connected and not self.session.has_left(number):
-                for out in [out for out in self.out.values() if out.query.user == number and not out.is_held]:
-                    self.fail(out, "its node is not connected any more")
-                self.absent.add(number)
-                self.session.away(number, NOT_CONNECTED)
-                log.info("%s is not connected", name)
-
-    def settle(self) -> None:
-        """Looks who is connected, and waits until nodes that are new have said whose they are."""
-        self.members.look()
-        while self.members.greeted:
-            self.receive()
-            self.sleep()
-        self.look_who_is_there()
-
-    def may_come_back(self) -> bool:
-        """Whether there may be more to ask once somebody is connected again."""
-        return bool(self.absent) and self.session.stop_reason == "nobody answers"
+        for user in self.presence.update():
+            for out in [out for out in self.out.values() if out.query.user == user and not out.is_held]:
+                self.fail(out, "its node is not connected any more")
+            self.presence.gone(user)
 
     def put(self) -> None:
         """Sends the questions whose time has come to those who are connected."""
         now = time.monotonic()
         for out in list(self.out.values()):
-            node = self.members.node_of(self.name_of(out.query))
-            if out.message is not None or out.is_held or out.due > now or node is None:
+            if out.message is not None or out.is_held or out.due > now:
                 continue
-            out.message = self.network.send("gradient", node, self.content(out.query), self.how.ttl)
+            node = self.nodes.node_of(self.name_of(out.query))
+            if node is None:
+                continue
+            out.message = self.network.send("gradient", node, self.content(out.query), self.limits.ttl)
             if out.message is None:
                 self.came_to_nothing(out, "it could not be sent: Flower did not take the message")
                 continue
             out.node, out.sent = node, now
-            self.messages[out.message] = (out.query, now + self.how.ttl)
+            self.messages[out.message] = (out.query, now + self.limits.ttl)
 
     def content(self, query: Query) -> RecordDict:
         words: dict[str, Word | None] = {"ticket": query.ticket[1], "user": self.name_of(query), "wants": query.wants}
@@ -263,14 +258,21 @@ class _Asking:
             return records({**words, "question": query.line}, {})
         return records(words, {"point": query.point})
 
+    def wait_for_replies(self) -> None:
+        self.receive()
+        self.look_at_clocks()
+        self.sleep()
+
     def receive(self) -> None:
         """Takes in what has come."""
-        for reply in self.network.receive([*self.messages, *self.members.greeted]):
-            self.moved = time.monotonic()
-            if not self.members.take(reply):
-                self.take(reply)
+        self.inbox.extend(self.network.receive([*self.messages, *self.nodes.greeted]))
+        while self.inbox:
+            self.last_reply = time.monotonic()
+            self.take(self.inbox.popleft())
 
     def take(self, reply: Reply) -> None:
+        if self.nodes.take(reply):
+            return
         query, _ = self.messages.pop(reply.to)
         out = self.out.get(query.ticket)
         # An answer is welcome whenever it comes; an error counts where the question is still out there.
@@ -285,11 +287,11 @@ class _Asking:
                 why = str(error)
         if why is None:
             return
-        log.warning("%s: %s: %s", title(query), self.name_of(query), why)
+        log.warning("%s: %s: %s", title(query), self.name_of(query), one_line(why))
         if out is not None and is_out:
-            if reply.content is None and out.node not in self.network.nodes():
-                self.members.drop(out.node)
-            self.came_to_nothing(out, why)
+            if reply.content is None:
+                self.nodes.did_not_answer(out.node)
+            self.came_to_nothing(out, one_line(why))
 
     def tell(self, query: Query, out: Out | None, content: RecordDict) -> str | None:
         """Takes an answer, at once or when its turn comes. Returns what its user says in place of one."""
@@ -298,17 +300,18 @@ class _Asking:
             return f"it says: {error}"
         if words.get("user") != name:
             raise ValueError(f"it is in the name of {words.get('user')!r}, and the question is for {name!r}")
-        waits = self.how.in_order and query.wants not in TO_EVERYBODY and out is not None and out is not self.first()
+        waits = self.in_order and query.wants not in TO_EVERYBODY and out is not None and out is not self.first()
         if self.ledger is not None and self.is_study:
-            if not isinstance(line := words.get("answer"), str):
+            line = words.get("answer")
+            if not isinstance(line, str):
                 raise ValueError("it is no answer by a plan: the node's app must be made with sgq.flower.clinic")
+            if ticket_in(line) not in (None, query.ticket[1]):
+                raise ValueError(f"it answers question {ticket_in(line)}, and this is question {query.ticket[1]}")
             error = self.ledger.tell_line(line, name, hold=waits)
             if error is not None:
                 return f"it says: {error}"
         else:
-            parts = {key: part for key, part in {**words, **arrays_in(content)}.items() if key in (*PARTS, "privacy")}
-            if "gradient" not in parts:
-                raise ValueError("it has no gradient: the node's app must be made with sgq.flower.user")
+            parts = parts_in(words, content)
             if self.ledger is not None:
                 self.ledger.tell(query, hold=waits, **parts)
             elif waits and out is not None:
@@ -328,7 +331,7 @@ class _Asking:
     def release(self) -> None:
         """Tells the answers whose turn it is, and those of an earlier run."""
         while not self.ended and (out := next((out for out in self.out.values() if out.is_held), None)) is not None:
-            if self.how.in_order and out is not self.first():
+            if self.in_order and out is not self.first():
                 return
             try:
                 if self.ledger is not None:
@@ -348,19 +351,23 @@ class _Asking:
             self.history.append(([query.user], [-1 if query.explored is None else int(query.explored)], [session.steps]))
         left = f", {session.remaining.part:.1e} of the gap believed to be left" if session.remaining is not None else ""
         log.info("%s: %s answered%s; %d queries%s", title(query), self.name_of(query), took, session.queries, left)
+        if self.ended:
+            return
         if self.callback is not None and self.callback(session):
             self.ended = True
-        # At once, so that whom to ask does not depend on how many answers came together.
-        if not self.ended:
+        else:
+            # At once, so that whom to ask does not depend on how many answers came together.
             self.ask()
 
     def came_to_nothing(self, out: Out, why: str) -> None:
-        """A question is put again after a while, or fails."""
+        """A question is put again after a while, or fails; after the end it stays out, for another run."""
+        if self.ended:
+            return
         out.tries += 1
-        if out.tries > self.how.retries:
+        if out.tries > self.limits.retries:
             self.fail(out, f"{why} (tried {out.tries} times)" if out.tries > 1 else why)
         else:
-            out.due = time.monotonic() + min(LONGEST_WAIT, self.how.wait * 2 ** (out.tries - 1))
+            out.due = time.monotonic() + min(LONGEST_WAIT, self.limits.wait * 2 ** (out.tries - 1))
 
     def fail(self, out: Out, why: str) -> None:
         log.warning("%s: %s failed: %s", title(out.query), self.name_of(out.query), why)
@@ -371,25 +378,35 @@ class _Asking:
         """Timeouts, messages that Flower has forgotten, and patience."""
         now = time.monotonic()
         for out in list(self.out.values()):
-            if out.message is not None and now - out.sent >= self.how.timeout:
-                self.fail(out, f"no answer after {self.how.timeout:g} s")
+            if out.message is not None and now - out.sent >= self.limits.timeout:
+                self.took_too_long(out)
         self.messages = {message: (query, until) for message, (query, until) in self.messages.items() if until > now}
-        connected = self.members.connected()
+        connected = self.nodes.connected()
         waited_for = {self.name_of(out.query) for out in self.out.values() if not out.is_held}
-        if self.members.greeted or waited_for & connected or not (waited_for or self.may_come_back()):
-            self.stalled = None
-        elif self.stalled is None:
-            self.stalled = now
-        elif now - self.stalled >= self.how.patience:
-            who = waited_for or {self.users[number] for number in self.absent}
+        if any(name in connected for name in waited_for) or not (waited_for or self.may_come_back()):
+            self.stalled_since = None
+        elif self.stalled_since is None:
+            self.stalled_since = now
+        elif now - self.stalled_since >= self.limits.patience:
+            who = waited_for or {self.presence.users[user] for user in self.presence.absent}
             raise Stalled(
-                f"{some(who)} must be asked, and is not connected after {self.how.patience:g} s: start its node and run again; "
-                "all answers so far are in the session"
+                f"not connected after {self.limits.patience:g} s, and nobody else can be asked: {some(who)}; start their nodes and run "
+                "again: all answers so far are in the session"
             )
+
+    def took_too_long(self, out: Out) -> None:
+        why = f"no answer after {self.limits.timeout:g} s"
+        self.nodes.did_not_answer(out.node)
+        out.message = None
+        if out.query.wants in TO_EVERYBODY or self.ended:
+            # Nobody else can answer it: it is put again, and the first answer is taken, whichever it is.
+            self.came_to_nothing(out, why)
+        else:
+            self.fail(out, why)
 
     def sleep(self) -> None:
         """Looks often where answers come quickly."""
-        time.sleep(min(LONGEST_POLL, max(SHORTEST_POLL, POLL_PART * (time.monotonic() - self.moved))))
+        time.sleep(min(LONGEST_POLL, max(SHORTEST_POLL, POLL_SHARE * (time.monotonic() - self.last_reply))))
 
 
 def title(query: Query) -> str:
@@ -397,14 +414,29 @@ def title(query: Query) -> str:
     return {"summary": "the first question", "closing": "the closing question"}.get(query.wants, f"question {query.ticket[1]}")
 
 
-def some(names: Collection[str]) -> str:
-    """A few names, and that there are others."""
-    return ", ".join(sorted(names)[:5]) + (f" and {len(names) - 5} others" if len(names) > 5 else "")
+def ticket_in(line: str) -> Any:
+    """The ticket that a line of JSON names; None where it names none."""
+    try:
+        return json.loads(line).get("ticket")
+    except (AttributeError, ValueError, RecursionError):
+        return None
+
+
+def parts_in(words: dict[str, Any], content: RecordDict) -> dict[str, Any]:
+    """What `tell` takes, from an answer."""
+    parts = {key: part for key, part in {**words, **arrays_in(content)}.items() if key in (*PARTS, "privacy")}
+    if "gradient" not in parts:
+        raise ValueError("it has no gradient: the node's app must be made with sgq.flower.user")
+    if (privacy := parts.get("privacy")) is not None:
+        if not isinstance(privacy, list) or len(privacy) != 2 or not all(isinstance(number, float) for number in privacy):
+            raise ValueError("its privacy is no pair of numbers: the sensitivity, and the standard deviation of the noise")
+        parts["privacy"] = tuple(privacy)
+    return parts
 
 
 def without_privacy(parts: dict[str, Any]) -> dict[str, Any]:
     """What a session in memory takes: of noise that was added at home, its variance."""
     privacy = parts.pop("privacy", None)
     if privacy is not None:
-        parts.setdefault("variance", float(privacy[1]) ** 2)
+        parts.setdefault("variance", privacy[1] ** 2)
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._minimize import Vector
-from .._sgq import Query, Session
+from .._sgq import Ledger, Query, Session
 from .._sgq import open as open_ledger
-from ._asking import How, _Asking
 from ._flwr import (
     Array,
     ArrayRecord,
@@ -23,42 +23,50 @@ from ._flwr import (
     MetricRecord,
     Network,
     RecordDict,
+    Result,
     Strategy,
+    array_in,
     error_of,
     log,
 )
-from ._members import names
+from ._nodes import names
+from ._presence import Presence
+
+# Seconds that a round waits for nodes that are new to say whose they are, and between two looks.
+SETTLE_TIME, SETTLE_POLL_PERIOD = 20.0, 0.02
 
 
 class StrategicQuery(Strategy):
     """Asks the users whom a method chooses, in place of a random sample: where a `ServerApp` has `FedAvg()`, it takes this.
 
-        strategy = StrategicQuery(ledger="/srv/study.sgq", budget=200)
+        strategy = StrategicQuery(users=12, ledger="/srv/study.sgq", budget=200)
         result = strategy.start(grid=grid, initial_arrays=ArrayRecord(model.state_dict()), num_rounds=200)
 
     A user's `train` function gets the arrays and sends others back, as with `FedAvg`. Their difference, divided by `local_rate`, is taken
     for the user's gradient: which it is where the user takes one step of that size along the gradient over all its rows. After more steps, or
-    on batches, it is not, and what theorems and the believed rest say does not hold. The app needs one more line,
-    `sgq.flower.introduce(app)`, so that users are known by name whatever their nodes are called.
+    on batches, it is not, and what theorems and the believed rest say does not hold. In arrays of float32 the difference is exact to some seven
+    digits of the arrays, and near the optimum that is noise: use float64 for more. The app needs one more line, `sgq.flower.introduce(app)`, so that
+    users are known by name whatever their nodes are called, and `ClientApp(mods=[sgq.flower.discreet])` keeps the words of exceptions at the node.
 
-    method, and all other settings (`budget`, `tol`, `costs`, `seed`, `smoothness`, …): as in `sgq.open`. users: the names, or how many to
-    wait for; None waits for one and takes all who are connected then.
+    users: the names, or how many there are, who are then all waited for. With a ledger that is there, they are its users.
+    method, and all other settings (`budget`, `tol`, `costs`, `seed`, `smoothness`, …): as in `sgq.open`.
     at_a_time: how many users are asked in a round. ledger: the file of the session, which another run goes on with; None keeps it in memory.
     weighted_by_key: the metric in a user's reply that says what it counts, as in `FedAvg`; None for all the same.
     patience: seconds to wait for users at the beginning.
 
+    All arrays of floating point in `initial_arrays` are parameters, also a running mean: leave out what is none. Whole numbers stay what they are.
     A round in which nobody answers changes nothing, and rounds after the session has stopped ask nobody. Users are not asked to evaluate, which
     would be a question too: give `evaluate_fn` to `start`.
     """
 
-    # The session; None before the first round.
+    # The session of the last start; a ledger is closed at its end.
     session: Session | None
 
     def __init__(
         self,
         method: str | None = None,
         *,
-        users: Sequence[str] | int | None = None,
+        users: Sequence[str] | int,
         at_a_time: int = 1,
         local_rate: float = 1.0,
         ledger: str | PathLike[str] | None = None,
@@ -72,6 +80,8 @@ class StrategicQuery(Strategy):
             raise ValueError(f"local_rate is {local_rate!r}: it must be a positive number, the step size of users")
         if at_a_time < 1:
             raise ValueError(f"at_a_time is {at_a_time!r}: at least one user is asked in a round")
+        if isinstance(users, int) and users < 1:
+            raise ValueError(f"users is {users!r}: give their names, or how many there are")
         if "x0" in settings or "open" in settings:
             raise TypeError("x0 is initial_arrays of start, and open is at_a_time")
         self.method, self.users, self.at_a_time, self.settings = method, users, at_a_time, settings
@@ -83,6 +93,15 @@ class StrategicQuery(Strategy):
         # The questions of this round, each with its message.
         self.asked: list[tuple[Query, Message]] = []
 
+    def start(self, *arguments: Any, **keywords: Any) -> Result:
+        """As `Strategy.start`."""
+        self.session = None
+        try:
+            return super().start(*arguments, **keywords)
+        finally:
+            if isinstance(self.session, Ledger):
+                self.session.close()
+
     def summary(self) -> None:
         log.info("\t├──> Method: %s, %d user(s) a round", self.method or "the default", self.at_a_time)
         log.info("\t└──> Ledger: %s", self.ledger or "none: a crash loses what was paid for")
@@ -91,21 +110,19 @@ class StrategicQuery(Strategy):
         """The questions of a round: each to its user's node."""
         if self.session is None:
             self._open(arrays, grid)
-        session, asking = self._session(), self.asking
-        asking.settle()
+        session = self._session()
+        self._settle()
         self.asked = []
         for query in [*session.pending(), *session.ask_many(self.at_a_time)]:
-            node = asking.members.node_of(asking.name_of(query))
+            node = self.presence.nodes.node_of(self._name_of(query))
             if node is None:
                 session.fail(query, "its node is not connected")
                 continue
             words = ConfigRecord({**config, "server-round": server_round})
             content = RecordDict({self.arrayrecord_key: self.layout.arrays(query.point), self.configrecord_key: words})
             self.asked.append((query, Message(content, node, "train")))
-        if not self.asked:
-            log.info("nobody is asked: %s", session.message or "nobody is connected")
-        else:
-            log.info("configure_train: asked %s", ", ".join(asking.name_of(query) for query, _ in self.asked))
+        names_asked = ", ".join(self._name_of(query) for query, _ in self.asked)
+        log.info("configure_train: %s", f"asked {names_asked}" if self.asked else f"nobody is asked: {session.message or 'nobody is connected'}")
         return [message for _, message in self.asked]
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
@@ -125,7 +142,7 @@ class StrategicQuery(Strategy):
                 session.tell(query, gradient, weight=weight if isinstance(weight, (int, float)) and "weights" not in self.settings else None)
                 metrics.append(metric)
             except (TypeError, ValueError) as error:
-                log.warning("aggregate_train: %s failed: %s", self.asking.name_of(query), error)
+                log.warning("aggregate_train: %s failed: %s", self._name_of(query), error)
                 session.fail(query, str(error))
         self.asked = []
         return self.layout.arrays(session.point), MetricRecord({**_mean(metrics, self.weighted_by_key), **self._standing()})
@@ -140,20 +157,42 @@ class StrategicQuery(Strategy):
     def _open(self, arrays: ArrayRecord, grid: Grid) -> None:
         self.layout = _Layout(arrays)
         x0 = self.layout.vector(arrays)
-        users = self.users if isinstance(self.users, Sequence) else names(grid, self.users or 1, self.patience)
-        if self.ledger is not None and Path(self.ledger).exists():
-            self.session = open_ledger(self.ledger, self.method, users=list(users), **self.settings)
-            if self.session.point.shape != x0.shape:
-                size = self.session.point.size
-                raise ValueError(f"{self.ledger} is of a model of {size} numbers, and initial_arrays has {x0.size}")
-        elif self.ledger is not None:
-            given = {"x0": x0, "open": self.at_a_time, **self.settings}
-            self.session = open_ledger(self.ledger, self.method, users=list(users), **given)
-        else:
+        is_there = self.ledger is not None and Path(self.ledger).exists()
+        users = [] if is_there else self._names(grid)
+        if self.ledger is None:
             self.session = Session(self.method, users=len(users), x0=x0, open=self.at_a_time, **self.settings)
-        self.asking = _Asking(Network(grid), self.session, list(users), How(patience=self.patience), callback=None)
-        self.asking.take_up_record()
-        self.asking.gather()
+        elif is_there:
+            self.session = open_ledger(self.ledger, self.method, open=self.at_a_time, **self.settings)
+            if (size := self.session.point.size) != x0.size:
+                raise ValueError(f"{self.ledger} is of a model of {size} numbers, and initial_arrays has {x0.size}")
+        else:
+            given = {"x0": x0, "open": self.at_a_time, **self.settings}
+            self.session = open_ledger(self.ledger, self.method, users=users, **given)
+        self.presence = Presence(Network(grid), self.session, users)
+        self._settle(self.patience)
+
+    def _names(self, grid: Grid) -> list[str]:
+        if not isinstance(self.users, int):
+            return list(self.users)
+        there = names(grid, self.users, self.patience)
+        if len(there) != self.users:
+            raise ValueError(f"{len(there)} users are connected, and users is {self.users}: give the names of those who take part")
+        return there
+
+    def _settle(self, patience: float = SETTLE_TIME) -> None:
+        """Looks who is connected; those who are not are away, after a while for nodes that are new to say whose they are."""
+        until, nodes = time.monotonic() + patience, self.presence.nodes
+        nodes.look()
+        while self.presence.missing() and time.monotonic() < until and (nodes.greeted or patience > SETTLE_TIME):
+            for reply in self.presence.nodes.network.receive(list(nodes.greeted)):
+                nodes.take(reply)
+            time.sleep(SETTLE_POLL_PERIOD)
+            nodes.look()
+        for user in self.presence.update():
+            self.presence.gone(user)
+
+    def _name_of(self, query: Query) -> str:
+        return self.presence.users[query.user]
 
     def _session(self) -> Session:
         if self.session is None:
@@ -187,10 +226,10 @@ class _Layout:
             raise ValueError(f"the arrays have other names than the model's: {odd!r} is only on one side")
         parts = []
         for name in self.names:
-            array = arrays[name].numpy()
+            array = array_in(ArrayRecord({name: arrays[name]}))
             if array.shape != self.first[name].shape:
                 raise ValueError(f"the array {name!r} has the shape {array.shape}, and the model's has {self.first[name].shape}")
-            parts.append(array.astype(float).ravel())
+            parts.append(array.ravel())
         return np.concatenate(parts) if parts else np.array([])
 
     def arrays(self, point: Vector) -> ArrayRecord:
@@ -210,7 +249,8 @@ def _mean(metrics: list[Mapping[str, Any]], weighted_by: str | None) -> dict[str
     """The mean of each metric over the replies that have it, weighted where they say by what."""
     found: dict[str, list[tuple[float, float]]] = {}
     for metric in metrics:
-        weight = float(metric.get(weighted_by, 1.0)) if weighted_by is not None else 1.0
+        counts = metric.get(weighted_by or "", 1.0)
+        weight = float(counts) if isinstance(counts, (int, float)) else 1.0
         for name, value in metric.items():
             if isinstance(value, (int, float)) and name != weighted_by:
                 found.setdefault(name, []).append((float(value), weight))

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import __version__
 from .._minimize import PARTS, _parts
 from .._sgq import Clinic
 from ._flwr import ClientApp, Context, RecordDict, Word, arrays_in, log, records, register, words_in
@@ -34,8 +33,8 @@ def user(app: ClientApp, *, name: Name | None = None) -> Callable[[Function], Fu
             return loss, gradient
 
     It returns the gradient g at x, or `(f, g)` with the loss, or `(f, g, H)` with the Hessian, or a dict with "gradient" and any of
-    "loss", "hessian", "variance", "weight", "cost" and "privacy", as `Ledger.tell` takes them. A function with a third parameter gets
-    what would be of use: "gradient", "loss" or "hessian".
+    "loss", "hessian", "variance", "weight", "cost" and "privacy", as `Ledger.tell` takes them. A function with a parameter `wants`
+    gets what would be of use: "gradient", "loss" or "hessian".
 
     name: from the context to the user's name. By default it is `user` of the node's configuration (`--node-config 'user="north"'`);
     in a simulation, where there is none, it is "user-0" for the first part, and so on, as `sgq.open(…, users=30)` calls them.
@@ -45,19 +44,20 @@ def user(app: ClientApp, *, name: Name | None = None) -> Callable[[Function], Fu
     """
 
     def decorate(answer: Function) -> Function:
-        of_three = len(inspect.signature(answer).parameters) >= 3
+        takes_wants = "wants" in inspect.signature(answer).parameters
 
         def reply(content: RecordDict, context: Context) -> RecordDict:
             words, arrays = words_in(content), arrays_in(content)
             me, point = _checked(words, name, context), arrays.get("point")
             if point is None:
                 raise Refusal("it answers at points, and not by a plan: its app is another one than the coordinator's session needs")
-            more = (words.get("wants"),) if of_three else ()
-            parts = _parts(answer(point, context, *more), point.size, (*PARTS, "privacy"))
+            more = {"wants": words.get("wants")} if takes_wants else {}
+            parts = _parts(answer(point, context, **more), point.size, (*PARTS, "privacy"))
             sent = {key: np.asarray(parts[key], dtype=float) for key in ARRAYS if parts.get(key) is not None}
             numbers: dict[str, Word | None] = {key: float(parts[key]) for key in NUMBERS if parts.get(key) is not None}
             if parts.get("privacy") is not None:
-                numbers["privacy"] = [float(number) for number in parts["privacy"]]
+                sensitivity, noise = parts["privacy"]
+                numbers["privacy"] = [float(sensitivity), float(noise)]
             return records({"ticket": words.get("ticket"), "user": me, **numbers}, sent)
 
         introduce(app, name=name)
@@ -106,13 +106,14 @@ def clinic(app: ClientApp, of: Callable[[Context], Mapping[str, Any]] | None = N
 
 
 def introduce(app: ClientApp, *, name: Name | None = None) -> None:
-    """Lets an app say who its user is. `user` and `clinic` do so already; an app for `StrategicQuery` needs it.
+    """Lets an app say whose its node is. `user` and `clinic` do so already; an app for `StrategicQuery` needs it.
 
     name: as in `user`.
     """
 
-    def reply(_: RecordDict, context: Context) -> RecordDict:
-        return records({"user": _name(name, context), "sgq": __version__}, {})
+    def reply(content: RecordDict, context: Context) -> RecordDict:
+        words_in(content)
+        return records({"user": _name(name, context)}, {})
 
     register(app, "hello", _kept(reply))
 
@@ -144,8 +145,10 @@ def _kept(reply: Callable[[RecordDict, Context], RecordDict]) -> Callable[[Recor
         except Refusal as refusal:
             log.warning("no answer: %s", refusal)
             return records({"error": str(refusal) or "it refuses"}, {})
-        # A SystemExit would end the process without a reply, and Flower would wait a minute for it.
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        # A SystemExit, too: the process would end without a reply, and Flower would wait a minute for it.
+        except BaseException as error:
             log.exception("no answer, because of an exception")
             return records({"error": f"{type(error).__name__} in its app: its node's log has the rest"}, {})
 

@@ -14,9 +14,9 @@ SETTINGS = {"x0": [5.0, 5.0], "smoothness": [1.0, 2.0, 3.0, 4.0], "seed": 7, "bu
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Waits that fit into a test."""
-    monkeypatch.setattr("sgq.flower._members.LOOK", 0.0)
-    monkeypatch.setattr("sgq.flower._members.AGAIN", 0.02)
-    monkeypatch.setattr("sgq.flower._members.POLL", 0.001)
+    monkeypatch.setattr("sgq.flower._nodes.LOOK_PERIOD", 0.0)
+    monkeypatch.setattr("sgq.flower._nodes.FIRST_HELLO_PAUSE", 0.02)
+    monkeypatch.setattr("sgq.flower._nodes.NAMES_POLL_PERIOD", 0.001)
     monkeypatch.setattr("sgq.flower._asking.SHORTEST_POLL", 0.0005)
     monkeypatch.setattr("sgq.flower._asking.LONGEST_POLL", 0.002)
 
@@ -245,7 +245,7 @@ def test_strangers_and_doubles_are_not_asked(tmp_path):
         result = sgq.flower.run(grid, session)
         notes = str([event["words"] for event in session.history() if event["kind"] == "noted"])
     assert "node 201 is of 'user-9', who is no user of this session" in notes
-    assert "node 202 is of 'user-3', and so is node 107: it is asked once that one is gone" in notes
+    assert "node 202 is of 'user-3', and so is node 107: it is asked where that one does not answer" in notes
     assert result.x.tobytes() == here().x.tobytes()
     assert not {201, 202} & {message.metadata.dst_node_id for message in grid.sent if message.metadata.message_type == "query.gradient"}
 
@@ -269,8 +269,8 @@ def test_whoever_was_registered_by_a_name_cannot_speak_in_another(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"timeout": 0}, "timeout is 0: an answer takes longer than that"),
-        ({"wait": -1}, "wait is -1: it must be a number of seconds, not negative"),
+        ({"timeout": 0}, "timeout is 0: it must be a number of seconds, more than 0"),
+        ({"wait": -1}, "wait is -1: it must be a number of seconds, 0 or more"),
         ({"ttl": 10, "timeout": 20}, "Flower would forget"),
         ({"retries": -1}, "retries is -1"),
         ({"patience": float("nan")}, "patience is nan"),
@@ -281,13 +281,163 @@ def test_settings_that_make_no_sense_are_refused(tmp_path, how, message):
         sgq.flower.run(federation(), session, **how)
 
 
+def test_a_node_without_a_registered_name_is_not_believed_where_others_have_one(tmp_path):
+    grid = federation()
+    real = grid.kill(number_of(grid, 0))
+    for node in grid.nodes.values():
+        node.registered = f"user-{node.config['partition-id']}"
+    grid.nodes[5] = Node(quadratic_app(), {"partition-id": 0, "num-partitions": 4})
+    with ledger(tmp_path) as session:
+        sgq.flower.run(grid, session, patience=0.05)
+        notes = str([event["words"] for event in session.history() if event["kind"] == "noted"])
+    assert "node 5 was not registered by a name, and others were" in notes and real is not None
+    assert 5 not in {message.metadata.dst_node_id for message in grid.sent if message.metadata.message_type == "query.gradient"}
+
+
+def test_who_has_given_all_that_it_may_is_left_alone_when_it_connects_again(tmp_path):
+    grid = federation()
+    number = number_of(grid, 1)
+
+    def watch(session):
+        if session.queries == 9:
+            grid.nodes[7] = grid.kill(number)
+
+    with sgq.open(tmp_path / "study.sgq", users=4, protection={"answers_each": 2}, **SETTINGS) as session:
+        sgq.flower.run(grid, session, callback=watch, patience=0.1)
+        assert session.queries == 8 and all(session.queries_per_user == 2)
+    with sgq.open(tmp_path / "study.sgq") as session:
+        assert sgq.flower.run(federation(), session, patience=0.1).queries == 8
+
+
+def test_a_person_who_said_away_is_not_overruled_by_a_connection(tmp_path):
+    grid = federation()
+    number = number_of(grid, 2)
+
+    def watch(session):
+        if session.queries == 5:
+            session.away("user-2", "holidays")
+        if session.queries == 8:
+            node = grid.kill(number)
+            grid.plan[grid.looks + 20] = lambda: grid.nodes.update({7: node})
+
+    with ledger(tmp_path) as session:
+        sgq.flower.run(grid, session, callback=watch)
+        events = [(event["kind"], event["words"]) for event in session.history() if event["user"] == "user-2"]
+    assert ("away", "holidays") == events[-1]
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no archive", b"\x93NUMPY\x01\x00", np.lib.format.magic(1, 0) + b"v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (9999999999999,), }"])
+def test_an_array_that_cannot_be_read_is_no_answer_and_stops_nobody(tmp_path, data):
+    from flwr.app import Array
+
+    app, left = quadratic_app(), [4]
+
+    def broken(message, context):
+        reply = app(message, context)
+        if message.metadata.message_type == "query.gradient" and left[0]:
+            left[0] -= 1
+            reply.content["gradient"]["0"] = Array("float64", (2,), "numpy.ndarray", data)
+        return reply
+
+    grid = federation()
+    grid.nodes[number_of(grid, 1)].app = broken
+    with ledger(tmp_path) as session:
+        result = sgq.flower.run(grid, session, wait=0.0)
+        assert "an array that cannot be read as numbers" in str(session.failures())
+    assert result.queries == 40
+
+
+def test_noise_that_was_added_at_home_is_in_the_account(tmp_path):
+    app = ClientApp()
+
+    @sgq.flower.user(app)
+    def answer(x, context):
+        return {"gradient": gradient(context.node_config["partition-id"], x), "privacy": (1.0, 2.0)}
+
+    with ledger(tmp_path, budget=8) as session:
+        sgq.flower.run(federation(app), session)
+        assert all(row["epsilon"] > 0 and row["without_noise"] == 0 for row in session.accounts() if row["answers"])
+
+
+def test_a_stranger_whose_app_has_no_hello_does_not_keep_a_run_alive(tmp_path):
+    grid = federation()
+    grid.nodes[1] = Node(ClientApp(), {})
+
+    def watch(session):
+        if session.queries == 3:
+            for number in [number for number in grid.nodes if number != 1]:
+                grid.kill(number)
+
+    with ledger(tmp_path) as session, pytest.raises(sgq.flower.Stalled, match="not connected after 0.2 s"):
+        sgq.flower.run(grid, session, patience=0.2, callback=watch)
+    with sgq.open(tmp_path / "study.sgq", read_only=True) as session:
+        assert [event["kind"] for event in session.history()].count("noted") == 1
+
+
+def test_a_session_in_memory_can_be_run_again(tmp_path):
+    grid, session = federation(), sgq.Session(users=4, **SETTINGS)
+
+    def watch(session):
+        if session.queries == 5:
+            for number in list(grid.nodes):
+                grid.kill(number)
+
+    with pytest.raises(sgq.flower.Stalled):
+        sgq.flower.run(grid, session, patience=0.05, callback=watch)
+    assert sgq.flower.run(federation(), session).queries == 40
+
+
+def test_answers_that_came_with_one_at_which_the_callback_raises_are_kept(tmp_path):
+    seen = []
+
+    def stop(session):
+        if session.queries == 6:
+            raise OSError("the disk of the callback is full")
+
+    with pytest.raises(OSError, match="the disk"), ledger(tmp_path, open=4) as session:
+        sgq.flower.run(federation(quadratic_app(seen)), session, callback=stop)
+    with ledger(tmp_path, open=4) as session:
+        sgq.flower.run(federation(quadratic_app(seen)), session)
+    # What was out and had not come yet is asked again; what had come is not.
+    assert len(seen) <= 40 + 3
+
+
+def test_a_callback_that_ends_the_run_is_called_once_and_what_is_out_is_taken(tmp_path):
+    calls, seen = [], []
+
+    def end(session):
+        calls.append(session.queries)
+        return session.queries == 10
+
+    with ledger(tmp_path, open=4) as session:
+        sgq.flower.run(federation(quadratic_app(seen)), session, callback=end)
+        assert calls == list(range(1, 11)) and session.queries == len(seen)
+
+
+def test_a_session_that_has_stopped_needs_nobody(tmp_path):
+    with ledger(tmp_path) as session:
+        sgq.flower.run(federation(), session)
+        grid = federation()
+        grid.nodes.clear()
+        assert sgq.flower.run(grid, session).queries == 40
+
+
+def test_a_second_node_of_a_user_is_asked_where_the_first_does_not_answer(tmp_path):
+    grid = federation()
+    grid.nodes[number_of(grid, 1)].next.extend(["lose"] * 50)
+    with ledger(tmp_path) as session:
+        grid.nodes[901] = Node(quadratic_app(), {"partition-id": 1, "num-partitions": 4})
+        result = sgq.flower.run(grid, session, timeout=0.05)
+    assert result.queries_per_user[1] > 2
+
+
 def test_names_waits_for_as_many_as_are_wanted():
     assert sgq.flower.names(federation(), at_least=4) == [f"user-{part}" for part in range(4)]
     with pytest.raises(TimeoutError, match="4 users are connected after 0.05 s, and 5 are waited for"):
         sgq.flower.names(federation(), at_least=5, patience=0.05)
 
 
-def test_what_would_be_of_use_reaches_a_function_with_three_parameters(tmp_path):
+def test_what_would_be_of_use_reaches_a_function_with_a_parameter_for_it(tmp_path):
     app, wanted = ClientApp(), set()
 
     @sgq.flower.user(app)

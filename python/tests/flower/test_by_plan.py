@@ -80,11 +80,38 @@ def test_an_absent_clinic_is_waited_for_by_name_and_the_study_goes_on_later(fold
     grid = nodes(folder)
     away = next(number for number, node in grid.nodes.items() if node.config["user"] == NAMES[1])
     grid.kill(away)
-    with opened(folder) as ledger, pytest.raises(sgq.flower.Stalled, match=f"{NAMES[1]} must be asked, and is not connected after 0.05 s"):
+    with opened(folder) as ledger, pytest.raises(sgq.flower.Stalled, match=f"not connected after 0.05 s, and nobody else can be asked: {NAMES[1]}"):
         sgq.flower.run(grid, ledger, patience=0.05)
     with opened(folder) as ledger:
         assert [user for user in (row["user"] for row in ledger.history()) if user == NAMES[0]]
         assert sgq.flower.run(nodes(folder), ledger).converged
+
+
+def test_a_line_of_another_question_is_no_answer(folder):
+    grid = nodes(folder)
+    node = next(node for node in grid.nodes.values() if node.config["user"] == NAMES[0])
+    app, first = node.app, []
+
+    def repeats(message, context):
+        reply = app(message, context)
+        if message.metadata.message_type == "query.gradient":
+            first.append(reply.content["sgq"]["answer"])
+            reply.content["sgq"]["answer"] = first[min(len(first) - 1, 1)]
+        return reply
+
+    node.app = repeats
+    with opened(folder, open=3) as ledger, pytest.raises(sgq.flower.Stalled, match=f"{NAMES[0]}: it answers question"):
+        sgq.flower.run(grid, ledger, wait=0.0)
+    with sgq.open(folder / "study.sgq", read_only=True) as ledger:
+        assert ledger.queries < 40
+
+
+def test_a_clinic_slower_than_the_timeout_takes_part_in_what_everybody_is_asked(folder):
+    grid = nodes(folder)
+    next(node for node in grid.nodes.values() if node.config["user"] == NAMES[3]).slow = 30
+    with opened(folder) as ledger:
+        first = sgq.flower.run(grid, ledger, timeout=0.05, retries=100, wait=0.0, callback=lambda session: session.queries >= 1)
+    assert first is not None
 
 
 @pytest.mark.parametrize(

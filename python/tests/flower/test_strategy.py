@@ -15,7 +15,7 @@ SETTINGS = {"smoothness": [1.0, 2.0, 3.0, 4.0], "seed": 7, "budget": 30, "tol": 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("sgq.flower._members.POLL", 0.001)
+    monkeypatch.setattr("sgq.flower._nodes.NAMES_POLL_PERIOD", 0.001)
     monkeypatch.setattr("sgq.flower._asking.SHORTEST_POLL", 0.0005)
 
 
@@ -72,7 +72,7 @@ def test_several_a_round_on_a_ledger_that_another_run_goes_on_with(tmp_path):
             grid = federation(an_app(np.float32), first=first)
             return strategy.start(grid, start(np.float32), num_rounds=rounds), strategy.session.queries, grid.asked
         finally:
-            strategy.session.close()
+            assert strategy.session.closed
 
     _, queries, _ = run(4, 100)
     assert queries == 12
@@ -99,11 +99,43 @@ def test_who_fails_or_is_gone_is_not_waited_for():
         ({"local_rate": 0}, ValueError, "local_rate is 0"),
         ({"at_a_time": 0}, ValueError, "at_a_time is 0"),
         ({"x0": [1.0]}, TypeError, "x0 is initial_arrays"),
+        ({"users": 0}, ValueError, "users is 0: give their names"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, error, words):
     with pytest.raises(error, match=words):
-        sgq.flower.StrategicQuery(**settings)
+        sgq.flower.StrategicQuery(**{"users": 4, **settings})
+
+
+def test_another_run_with_other_nodes_goes_on_and_another_number_at_a_time_is_said(tmp_path):
+    path = tmp_path / "study.sgq"
+    sgq.flower.StrategicQuery(users=4, local_rate=RATE, ledger=path, **SETTINGS).start(federation(an_app()), start(), num_rounds=6)
+    grid = federation(an_app(), first=700)
+    grid.kill(number_of(grid, 3))
+    strategy = sgq.flower.StrategicQuery(users=4, local_rate=RATE, ledger=path, patience=0.05, **SETTINGS)
+    strategy.start(grid, start(), num_rounds=4)
+    assert strategy.session.queries == 10
+    with pytest.raises(ValueError, match="open is 1, and 3 is given"):
+        sgq.flower.StrategicQuery(users=4, at_a_time=3, ledger=path, **SETTINGS).start(grid, start(), num_rounds=1)
+
+
+def test_more_users_than_said_are_refused():
+    with pytest.raises(ValueError, match="4 users are connected, and users is 3: give the names"):
+        sgq.flower.StrategicQuery(users=3, **SETTINGS).start(federation(an_app()), start(), num_rounds=1)
+
+
+def test_the_mod_keeps_the_words_of_exceptions_at_the_node():
+    app = ClientApp(mods=[sgq.flower.discreet])
+    sgq.flower.introduce(app)
+
+    @app.train()
+    def train(message, context):
+        raise ValueError("the name of a patient")
+
+    grid = federation(app)
+    [number, *_] = grid.nodes
+    [reply] = grid.send_and_receive([Message(RecordDict(), number, "train")])
+    assert reply.has_error() and reply.error.reason == "ValueError: the node's log has the rest"
 
 
 def test_a_ledger_of_another_model_is_refused(tmp_path):

@@ -174,7 +174,7 @@ function explore({ problems, methods, targets, tunings, queries, relative }) {
   }
   const heatOf = () => {
     const columns = [
-      { key: "name", label: "method", kind: "text", width: 15 },
+      { key: "name", label: "method", kind: "text", width: 11 },
       { key: "reached", label: "reached", kind: "number", width: 5.5, title: "On how many of the chosen data sets" },
       { key: "mean", label: "mean", kind: "number", width: 5, title: "Geometric mean over the data sets where it is reached" },
       ...problemsIn().map((problem) => ({ key: problem, label: problems[problem], kind: "number", width: 6.2 })),

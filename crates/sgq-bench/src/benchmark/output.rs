@@ -23,8 +23,12 @@ const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
 /// Points of a curve in the report: hundreds of curves have to open quickly.
 const MOST_POINTS: usize = 200;
 
-/// More curves than that in one figure nobody can follow.
-const MOST_CURVES: usize = 12;
+/// More curves than that in one figure nobody can follow: of profiles, which only rise, and of gaps, which cross.
+const MOST_PROFILES: usize = 12;
+const MOST_GAPS: usize = 8;
+
+/// More jagged curves than that, with bands, hide each other: of more, the smallest gap so far is drawn.
+const MOST_JAGGED: usize = 6;
 
 /// Writes everything.
 pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) -> Result<(), OutputError> {
@@ -64,7 +68,8 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
         if cells.is_empty() {
             continue;
         }
-        let figure = curves(experiment, &problem.name, &drawn_of(experiment, &cells), cells.len());
+        let drawn = drawn_of(MOST_GAPS, experiment, &cells);
+        let figure = curves(experiment, &problem.name, &drawn, cells.len(), drawn.len() > MOST_JAGGED);
         let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
         let chart = chart(experiment, &problem.name, &cells);
         sections.push(Shown::new(What::Problem(place), figure.title, svg, Some(chart)));
@@ -300,7 +305,7 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
     let all = curves.len();
     // The highest: what lies below the curve counts.
     let below = |curve: &Curve| curve.points.iter().map(|point| -point.mean).sum::<f64>();
-    let curves = best_of(curves, |one, other| below(one).total_cmp(&below(other)));
+    let curves = best_of(MOST_PROFILES, curves, |one, other| below(one).total_cmp(&below(other)));
     Figure {
         title: format!("Performance profile, {}{}", tuning.words(), left_out(curves.len(), all)),
         x_label: "queries over the fewest, as a power of 2".into(),
@@ -312,10 +317,10 @@ fn profile(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Figure 
 }
 
 /// As many as can be drawn, the best ones, in the order in which they came.
-fn best_of<T>(all: Vec<T>, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+fn best_of<T>(most: usize, all: Vec<T>, order: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     let mut ranked: Vec<(usize, T)> = all.into_iter().enumerate().collect();
     ranked.sort_by(|(_, one), (_, other)| order(one, other));
-    ranked.truncate(MOST_CURVES);
+    ranked.truncate(most);
     ranked.sort_by_key(|(place, _)| *place);
     ranked.into_iter().map(|(_, it)| it).collect()
 }
@@ -326,44 +331,43 @@ fn left_out(drawn: usize, all: usize) -> String {
 }
 
 /// The cells whose curves are drawn: those that are first at the smallest gap, then at the next.
-fn drawn_of<'o>(experiment: &Experiment, cells: &[&'o CellResult]) -> Vec<&'o CellResult> {
+fn drawn_of<'o>(most: usize, experiment: &Experiment, cells: &[&'o CellResult]) -> Vec<&'o CellResult> {
     let arrivals = |cell: &CellResult| -> Vec<u64> {
         let targets = experiment.targets.iter().rev();
         targets.map(|target| queries(cell, Tuned::Tuned, *target).unwrap_or(u64::MAX)).collect()
     };
-    best_of(cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)))
+    best_of(most, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)))
 }
 
-/// All curves of a problem, of which those that the figure has are shown at first.
+/// All curves of a problem as they are: a reader can take them one by one. A few are shown at first.
 fn chart(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Chart {
-    let drawn = drawn_of(experiment, cells);
-    let is_drawn = |cell: &CellResult| drawn.iter().any(|it| std::ptr::eq(*it, cell));
+    let shown = drawn_of(MOST_JAGGED, experiment, cells);
+    let is_shown = |cell: &CellResult| shown.iter().any(|it| std::ptr::eq(*it, cell));
     let place = |cell: &CellResult| {
         let name = cell.rows.first().map_or("", |row| &row.method);
         experiment.methods.iter().position(|method| method.name == name)
     };
-    let figure = curves(experiment, problem, cells, cells.len());
+    let figure = curves(experiment, problem, cells, cells.len(), false);
     Chart::with(&[("queries", true, &figure)], MOST_POINTS, |curve| Extra {
-        hidden: !is_drawn(cells[curve]),
+        hidden: !is_shown(cells[curve]),
         // The same in all charts.
         colour: place(cells[curve]),
     })
 }
 
-fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize) -> Figure {
+/// The figure of some cells of all; `are_many` where their curves would hide each other as they are.
+fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, are_many: bool) -> Figure {
     let left_out = left_out(drawn.len(), all);
     let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
     let curves = drawn.iter().map(|cell| {
-        let points = cell.curve.iter().zip(&cell.curve_error).enumerate();
+        let points = cell.curve.iter().zip(&cell.curve_error).enumerate().map(|(queries, (mean, error))| Point {
+            x: queries as f64,
+            mean: mean.unwrap_or(f64::INFINITY),
+            error: error.unwrap_or(f64::NAN),
+        });
         Curve {
             label: label(cell),
-            points: points
-                .map(|(queries, (mean, error))| Point {
-                    x: queries as f64,
-                    mean: mean.unwrap_or(f64::INFINITY),
-                    error: error.unwrap_or(f64::NAN),
-                })
-                .collect(),
+            points: if are_many { smallest_so_far(points) } else { points.collect() },
             dashed: cell.oracle,
             ..Curve::default()
         }
@@ -371,16 +375,33 @@ fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: us
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
         title,
-        x_label: "queries".into(),
+        x_label: if are_many { "queries, until the gap is at its smallest" } else { "queries" }.into(),
         y_label: format!(
-            "{}gap, mean of {} trials",
+            "{}{}gap{}, mean of {} trials",
+            if are_many { "smallest " } else { "" },
             if experiment.relative { "relative " } else { "" },
+            if are_many { " so far" } else { "" },
             experiment.trials
         ),
         curves: curves.collect(),
         y_range: experiment.gap_axis.or(experiment.relative.then_some((0.1 * smallest, 3.0))),
         parts: false,
     }
+}
+
+/// A curve that never rises, and ends where it last fell. It crosses a target where the tables say so.
+fn smallest_so_far(points: impl Iterator<Item = Point>) -> Vec<Point> {
+    let mut smallest: Vec<Point> = Vec::new();
+    let mut last_fall = 0;
+    for point in points {
+        let before = smallest.last().map_or(f64::INFINITY, |before| before.mean);
+        if point.mean < before {
+            last_fall = smallest.len();
+        }
+        smallest.push(Point { mean: point.mean.min(before), error: f64::NAN, ..point });
+    }
+    smallest.truncate(last_fall + 1);
+    smallest
 }
 
 /// A table for each problem and each of these ways to tune: queries to each target; then how far it is to the limit and to the
@@ -430,5 +451,23 @@ fn entry(row: &Row) -> String {
         }
         (None, Status::Diverged) => "diverged".into(),
         (None, _) => "–".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_so_far_falls_and_ends_where_it_last_fell() {
+        let smallest = |means: &[f64]| -> Vec<f64> {
+            let points = means.iter().enumerate().map(|(x, mean)| Point { x: x as f64, mean: *mean, error: 0.1 });
+            let drawn = smallest_so_far(points);
+            assert!(drawn.iter().enumerate().all(|(x, point)| point.x == x as f64 && point.error.is_nan()));
+            drawn.iter().map(|point| point.mean).collect()
+        };
+        assert_eq!(smallest(&[1.0, 4.0, 0.5, f64::INFINITY, 0.6, 0.1, 0.3, 0.3]), [1.0, 1.0, 0.5, 0.5, 0.5, 0.1]);
+        assert_eq!(smallest(&[1.0, 2.0, 3.0]), [1.0]);
+        assert_eq!(smallest(&[]), []);
     }
 }

@@ -116,7 +116,17 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// Ticks of a linear axis at round values.
 pub(super) fn linear_ticks(range: Range) -> Ticks {
-    let (values, step) = round_values(range, 6.0);
+    ticks_at(range, 6.0)
+}
+
+/// Ticks of a linear axis at round whole values.
+pub(super) fn whole_ticks(range: Range) -> Ticks {
+    ticks_at(range, (range.high - range.low).clamp(f64::MIN_POSITIVE, 6.0))
+}
+
+/// About so many ticks at round values.
+fn ticks_at(range: Range, wanted: f64) -> Ticks {
+    let (values, step) = round_values(range, wanted);
     let labels = round_labels(&values, step);
     let places = values.iter().map(|value| range.place(*value));
     let labelled = places.zip(labels).map(|(place, label)| Tick { place, label }).collect();
@@ -284,6 +294,11 @@ mod tests {
         assert_eq!(labels(0.0, 2500.0)[2..4], ["1,000", "1,500"]);
         assert_eq!(labels(-0.3, 0.3)[..2], ["−0.3", "−0.2"]);
         assert_eq!(labels(0.0, 3e9)[..2], ["0", "0.5×10^9"]);
+        let whole = |low: f64, high: f64| texts(&whole_ticks(Range { low, high }));
+        assert_eq!(whole(0.0, 1.0), ["0", "1"]);
+        assert_eq!(whole(0.0, 3.0), ["0", "1", "2", "3"]);
+        assert_eq!(whole(-0.5, 0.5), ["0"]);
+        assert_eq!(whole(0.0, 400.0), labels(0.0, 400.0));
         let points = [2.0, 400.0].map(|x| Point { x, ..Point::default() });
         assert_eq!(Range::horizontal(points.iter()), Range { low: 0.0, high: 400.0 });
     }

@@ -1,6 +1,7 @@
 //! The layout of a figure and the elements it is made of.
 
 use super::axis::{self, Label, Range, Tick, Ticks};
+use super::exits::{self, Exit};
 use super::style::Style;
 use super::text::{self, escape, number};
 use super::trace::{self, Span};
@@ -58,7 +59,9 @@ impl<'a> Drawing<'a> {
             false => Range::vertical(shown(), figure.y_range),
         };
         let y_ticks = if figure.parts { axis::linear_ticks(vertical) } else { axis::logarithmic_ticks(vertical) };
-        let x_ticks = axis::linear_ticks(horizontal);
+        // A part of a query is nothing that anybody asks.
+        let counts = shown().all(|point| point.x.fract() == 0.0);
+        let x_ticks = if counts { axis::whole_ticks(horizontal) } else { axis::linear_ticks(horizontal) };
 
         let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
         let tick_room = widest(&mut y_ticks.labelled.iter().map(|tick| label_width(&tick.label)));
@@ -87,12 +90,14 @@ impl<'a> Drawing<'a> {
 
     pub(super) fn svg(&self) -> String {
         let (mut bands, mut lines, mut markers) = (String::new(), String::new(), String::new());
-        let mut words = String::new();
+        let (mut words, mut exits) = (String::new(), Vec::new());
         for (index, (curve, points)) in self.figure.curves.iter().zip(&self.sorted).enumerate() {
             let style = Style::of(index, curve);
             bands.push_str(&self.band(&style, points));
             words.push_str(&self.words(&style, curve));
-            let line = trace::line(&trace::runs(points.iter().map(|point| self.line_span(point))));
+            let spans = || points.iter().map(|point| self.line_span(point));
+            exits.extend(exits::exits(spans(), index, self.top, self.bottom));
+            let line = trace::line(&trace::runs(spans()));
             if !line.is_empty() {
                 lines.push_str(&style.line(&line));
                 markers.push_str(&style.markers(&self.marked(index, points)));
@@ -103,17 +108,19 @@ impl<'a> Drawing<'a> {
             title => title.to_owned(),
         };
         let (axes, titles, legend) = (self.axes(), self.titles(), self.legend());
+        let (exits, note_room) = self.exits(exits);
         // Several figures may stand in one page, so names must differ wherever contents differ.
         let id = format!("figure-{:016x}", hash(&[&title, &axes, &titles, &legend, &bands, &lines]));
-        let height = number(self.bottom + 58.0);
+        let height = number(self.bottom + 58.0 + note_room);
         // Many bands on top of each other would hide the lines.
         let opacity = if self.figure.curves.len() > 8 { 0.08 } else { 0.16 };
         // Lines on an edge, such as a gap of zero, show in their full width; bands end sharply.
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
              viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"{id}-title\" \
-             font-family=\"'{FONT_FAMILY}', Helvetica, Arial, sans-serif\" fill=\"#222\">\n\
+             aria-describedby=\"{id}-description\" font-family=\"'{FONT_FAMILY}', Helvetica, Arial, sans-serif\" fill=\"#222\">\n\
              <title id=\"{id}-title\">{title}</title>\n\
+             <desc id=\"{id}-description\">{description}</desc>\n\
              <defs><clipPath id=\"{id}-plot\">{plot}</clipPath>\
              <clipPath id=\"{id}-edge\">{edge}</clipPath></defs>\n\
              <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>\n\
@@ -122,11 +129,26 @@ impl<'a> Drawing<'a> {
              <g clip-path=\"url(#{id}-edge)\" fill=\"none\" stroke-width=\"2\" \
              stroke-linecap=\"round\" stroke-linejoin=\"round\">\n{lines}</g>\n\
              <g>\n{markers}</g>\n\
-             {words}{titles}{legend}</svg>\n",
+             {exits}{words}{titles}{legend}</svg>\n",
             title = escape(&title),
+            description = escape(&self.figure.description()),
             plot = self.area(0.0),
             edge = self.area(1.5),
         )
+    }
+
+    /// Marks where curves leave the frame and what they mean, and the room that this takes below the figure.
+    fn exits(&self, mut exits: Vec<Exit>) -> (String, f64) {
+        if exits.is_empty() {
+            return (String::new(), 0.0);
+        }
+        exits::side_by_side(&mut exits, self.right);
+        let mark = |exit: &Exit| {
+            let style = Style::of(exit.curve, &self.figure.curves[exit.curve]);
+            exits::mark(exit, &style, self.top, self.bottom)
+        };
+        let marks: String = exits.iter().map(mark).collect();
+        (marks + &exits::note(&exits, self.left, self.bottom + 68.0), 20.0)
     }
 
     /// The plot as a rectangle, widened by `margin` on each side.

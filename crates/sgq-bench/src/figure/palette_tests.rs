@@ -32,7 +32,7 @@ fn times(matrix: &[Colour; 3], colour: Colour) -> Colour {
 }
 
 /// The ratio of WCAG.
-fn contrast(one: &str, other: &str) -> f64 {
+pub(crate) fn contrast(one: &str, other: &str) -> f64 {
     let luminance =
         |hex: &str| linear(hex).iter().zip([0.2126, 0.7152, 0.0722]).map(|(part, weight)| part * weight).sum::<f64>();
     let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);

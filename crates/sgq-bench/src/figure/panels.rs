@@ -160,12 +160,13 @@ impl Panels {
         }
         let (width, height) = (number(layout.width), number(baseline + 16.0));
         let title = escape(&self.title);
+        let described = escape(&self.description());
         let shown = escape(&shorten(&self.title, TITLE_SIZE, layout.width - layout.left - MARGIN));
         let across = 0.5 * (layout.top + end - layout.row_height + NAME_ROOM + PANEL_HEIGHT);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              role=\"img\" font-family=\"'{FONT_FAMILY}', Helvetica, Arial, sans-serif\" font-size=\"{SMALL_SIZE}\" \
-             fill=\"#222\">\n<title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
+             fill=\"#222\">\n<title>{title}</title>\n<desc>{described}</desc>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>\n\
              <text x=\"{}\" y=\"30\" font-size=\"{TITLE_SIZE}\">{shown}</text>\n\
              <g stroke-linecap=\"round\" stroke-linejoin=\"round\" stroke-width=\"2\">\n{legend}</g>\n{plots}\
              <text font-size=\"{LABEL_SIZE}\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
@@ -178,6 +179,19 @@ impl Panels {
             number(1.5 * LABEL_SIZE),
             number(across),
             escape(&self.y_label),
+        )
+    }
+
+    /// In words, for who does not see it.
+    fn description(&self) -> String {
+        let names = |names: Vec<&str>| names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
+        format!(
+            "{} against {}, in a plot for each of: {}. In each: {}. {}",
+            self.y_label,
+            self.x_label,
+            names(self.panels.iter().map(|panel| panel.name.as_str()).collect()),
+            names(self.series.iter().map(|series| series.label.as_str()).collect()),
+            self.notes.join(" "),
         )
     }
 

@@ -56,7 +56,7 @@ fn identifiers_differ_between_figures_in_one_page() -> Outcome {
         let clip = clip.unwrap_or_default().trim_start_matches("url(#").trim_end_matches(')');
         assert!(seen.contains(clip), "{clip} is not defined");
     }
-    assert_eq!(seen.len(), 6);
+    assert_eq!(seen.len(), 8);
     Ok(())
 }
 

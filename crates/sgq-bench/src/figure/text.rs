@@ -10,7 +10,7 @@ const ASCII_WIDTHS: [u8; 95] = [
 ];
 
 /// Width of `text` drawn at `size`, rounded up where the character is not ASCII.
-pub(super) fn width(text: &str, size: f64) -> f64 {
+pub(crate) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(character_width).sum::<f64>() * size
 }
 
@@ -42,7 +42,7 @@ pub(super) fn shorten(text: &str, size: f64, room: f64) -> String {
 }
 
 /// A text in lines that are no wider than `room`.
-pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

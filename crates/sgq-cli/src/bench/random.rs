@@ -14,7 +14,7 @@ use sgq_bench::{
 use crate::{
     Outcome,
     experiments::{interrupt_flag, use_threads},
-    terminal,
+    tables, terminal,
 };
 
 /// Measure methods on many random problems: does what is true of a few data sets hold beyond them?
@@ -146,7 +146,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
 
 fn print(options: &Options, outcome: &random_bench::Outcome, folder: &Folder) -> Result<(), Box<dyn Error>> {
     for table in random_bench::tables(options, outcome) {
-        terminal::say(&terminal::titled_table(&table))?;
+        terminal::say(&tables::titled_table(&table, terminal::result_columns()))?;
     }
     if outcome.kept > 0 {
         let all = outcome.cells.len();

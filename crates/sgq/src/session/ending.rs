@@ -166,6 +166,11 @@ impl Session<'_> {
         self.state.cost_left()
     }
 
+    /// The part of the gap at the start at which it stops, where it stops by that.
+    pub fn tolerance(&self) -> Option<f64> {
+        self.state.stop_rules.tolerance()
+    }
+
     /// Why the run stopped; `None` while it goes on.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.state.stop

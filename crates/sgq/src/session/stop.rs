@@ -143,6 +143,10 @@ impl StopRules {
         self.numbers_budget
     }
 
+    pub(super) fn tolerance(&self) -> Option<f64> {
+        self.tolerance
+    }
+
     pub(super) fn has_target_gap(&self) -> bool {
         self.target_gap.is_some()
     }

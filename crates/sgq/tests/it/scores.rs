@@ -83,9 +83,11 @@ fn answer(session: &mut Session<'_>, problem: &Quadratic, random: &mut Random, v
     problem.gradient(query.user, &query.point, &mut gradient);
     let mut answer = sgq::Answer::from(&gradient[..]).loss(problem.user_value(query.user, &query.point));
     let mut hessian = vec![0.0; DIM * DIM];
+    problem.hessian(query.user, &query.point, &mut hessian);
+    // The lower triangle, row by row.
+    let lower: Vec<f64> = (0..DIM).flat_map(|row| hessian[row * DIM..=row * DIM + row].to_vec()).collect();
     if query.wants == Detail::Hessian {
-        problem.hessian(query.user, &query.point, &mut hessian);
-        answer = answer.hessian(&hessian);
+        answer = answer.hessian(&lower);
     }
     session.tell(query.ticket, answer).unwrap();
 }
