@@ -21,7 +21,7 @@ use page::{Shown, What};
 const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
 
 /// Points of a curve in the report: hundreds of curves have to open quickly.
-const MOST_POINTS: usize = 200;
+const MOST_POINTS: usize = 150;
 
 /// More curves than that in one figure nobody can follow: of profiles, which only rise, and of gaps, which cross.
 const MOST_PROFILES: usize = 12;
