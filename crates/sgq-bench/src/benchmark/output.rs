@@ -72,7 +72,7 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
         let figure = curves(experiment, &problem.name, &drawn, cells.len(), drawn.len() > MOST_JAGGED);
         let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
         let chart = chart(experiment, &problem.name, &cells);
-        sections.push(Shown::new(What::Problem(place), figure.title, svg, Some(chart)));
+        sections.push(Shown::new(What::Problem(place), curves_title(&problem.name), svg, Some(chart)));
     }
     let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
     let cards: Vec<(String, String)> = cards.collect();
@@ -355,10 +355,14 @@ fn chart(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Chart
     })
 }
 
+fn curves_title(problem: &str) -> String {
+    format!("{problem}, with settings picked for the smallest gap reached")
+}
+
 /// The figure of some cells of all; `are_many` where their curves would hide each other as they are.
 fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, are_many: bool) -> Figure {
     let left_out = left_out(drawn.len(), all);
-    let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
+    let title = format!("{}{left_out}", curves_title(problem));
     let curves = drawn.iter().map(|cell| {
         let points = cell.curve.iter().zip(&cell.curve_error).enumerate().map(|(queries, (mean, error))| Point {
             x: queries as f64,
