@@ -15,7 +15,7 @@ mod fingerprint;
 const SOURCES: [&str; 4] = ["src", "../sgq/src", "../sgq-data/src", "../../Cargo.lock"];
 
 /// Files of this crate that only show what was measured: a new colour is no reason to measure again.
-const ONLY_SHOWN: [&str; 14] = [
+const ONLY_SHOWN: [&str; 16] = [
     "src/figure",
     "src/figure.rs",
     "src/fit_page",
@@ -25,10 +25,12 @@ const ONLY_SHOWN: [&str; 14] = [
     "src/output",
     "src/output.rs",
     "src/benchmark/output.rs",
+    "src/benchmark/page.rs",
     "src/benchmark/heat_map.rs",
     "src/benchmark/distance.rs",
     "src/benchmark/distance",
     "src/random_bench/output.rs",
+    "src/web",
     "src/web.rs",
 ];
 

@@ -5,6 +5,7 @@ mod distance;
 mod fresh;
 mod heat_map;
 mod output;
+mod page;
 mod search;
 mod store;
 mod trials;

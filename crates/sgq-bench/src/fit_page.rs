@@ -16,12 +16,12 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::{
-    figure::{FigureError, Forest, Shape, escape, png},
-    report,
+    figure::{Figure, FigureError, Forest, Shape, escape, png},
+    web::{Chart, Page},
 };
 use told::Told;
 
-/// The whole page. `gap_svg` is the picture of the gap against queries, as [`Figure::svg`](crate::figure::Figure::svg) draws it.
+/// The whole page. `gap` is the picture of the gap against queries.
 ///
 /// Fails where `fit` has no coefficients, or some without a name or an estimate, and says which.
 ///
@@ -34,31 +34,33 @@ use told::Told;
 /// assert!(page.contains("odds ratio") && page.contains("0.0424"));
 /// # Ok::<(), String>(())
 /// ```
-pub fn html(fit: &Value, gap_svg: Option<&str>) -> Result<String, String> {
+pub fn html(fit: &Value, gap: Option<&Figure>) -> Result<String, String> {
     let told = Told::read(fit)?;
-    let mut page = report::beginning(&told.title(), style::STYLE);
-    words::write_head(&mut page, &told);
-    table::write(&mut page, &told);
+    let mut whole = Page::new(&told.title(), style::STYLE);
+    let page = &mut whole.body;
+    words::write_head(page, &told);
+    table::write(page, &told);
     // The page has a title of its own.
     let plot = Forest { title: String::new(), ..forest::of(&told) };
     let _ = writeln!(
         page,
-        "<h2>Forest plot</h2>\n<figure class=\"themed\"><div class=\"wide\">\n{}</div><div class=\"narrow\">\n{}</div>\n\
+        "<h2>Forest plot</h2>\n<figure class=\"forest\"><div class=\"figure wide\">\n{}</div><div class=\"figure narrow\">\n{}</div>\n\
          <figcaption>The numbers are those of the table above.</figcaption></figure>",
         plot.svg(Shape::Wide),
         plot.svg(Shape::Narrow)
     );
-    words::write_sections(&mut page, &told);
-    influence::write(&mut page, &told);
-    words::write_method(&mut page, &told);
-    if let Some(svg) = gap_svg {
-        let _ = writeln!(
-            page,
-            "<figure class=\"themed scrolls\" tabindex=\"0\">\n{svg}<figcaption>How far the objective is above its smallest \
-             value: measured on all data, which no real run can do.</figcaption></figure>"
+    words::write_sections(page, &told);
+    influence::write(page, &told);
+    words::write_method(page, &told);
+    if let Some(gap) = gap {
+        page.push_str("<figure>\n");
+        whole.figure(&gap.svg(), Some(&Chart::of(&[("queries", true, gap)], MOST_POINTS)));
+        whole.body.push_str(
+            "<figcaption>How far the objective is above its smallest value: measured on all data, which no real run can \
+             do.</figcaption></figure>\n",
         );
     }
-    Ok(page + &report::ending())
+    Ok(whole.finish())
 }
 
 /// The forest plot alone: every coefficient but the intercept, with its interval.
@@ -72,6 +74,9 @@ pub fn forest_svg(fit: &Value) -> Result<String, String> {
 pub fn forest_png(fit: &Value) -> Result<Vec<u8>, String> {
     png(&forest_svg(fit)?).map_err(|error: FigureError| error.to_string())
 }
+
+/// Points of the curve: as many as a screen can show, where it has bends for them.
+const MOST_POINTS: usize = 1500;
 
 /// The most characters of a name that are shown.
 const LONGEST_NAME: usize = 120;

@@ -18,12 +18,17 @@ use crate::{
     choices::ChoicesAtQuery,
     figure::{Curve, Figure, FigureError, Point},
     readable::readable,
+    report::Drawn,
     run::{Axis, MethodResult, Results},
+    web::Chart,
 };
 
 pub use claim::Claim;
 pub use folder::Folder;
 pub use single::{check_file, write_file};
+
+/// Points of a curve in a report: as many as a screen can show, where it has bends for them.
+const MOST_POINTS: usize = 1500;
 
 /// A name as a file can bear it: only what no file system objects to.
 pub fn file_name(name: &str) -> String {
@@ -44,14 +49,14 @@ pub(crate) fn partial_path(path: &Path) -> PathBuf {
 
 /// Writes an experiment's curves as CSV, and a figure for each problem, under names that begin with `stem`.
 ///
-/// Returns each problem's figure as SVG. Where no method is finished, there is none, and nothing is written.
+/// Returns each problem's figures. Where no method is finished, there are none, and nothing is written.
 pub fn write_curves(
     folder: &mut Folder,
     stem: &str,
     with_problem: bool,
     experiment: &Experiment,
     results: &Results,
-) -> Result<Vec<Option<String>>, OutputError> {
+) -> Result<Vec<Option<Drawn>>, OutputError> {
     if !results.rows.is_empty() {
         folder.write(&format!("{stem}.csv"), curves_csv(results, with_problem))?;
     }
@@ -64,21 +69,25 @@ pub fn write_curves(
     if !results.rows.is_empty() && experiment.measures_spending() {
         folder.write(&targets_name(stem), targets_csv(experiment, &results.rows))?;
     }
-    let mut svgs = Vec::new();
+    let mut drawn = Vec::new();
     for problem in &experiment.problems {
         if results.rows.iter().all(|row| row.problem != problem.name) {
-            svgs.push(None);
+            drawn.push(None);
             continue;
         }
         let name = figure_name(stem, experiment, &problem.name);
-        let mut svg = folder.write_figure(&name, &figure(experiment, results, &problem.name, None))?;
+        let mut figures = vec![("queries", figure(experiment, results, &problem.name, None))];
+        let mut svg = folder.write_figure(&name, &figures[0].1)?;
         for axis in Axis::shown(experiment) {
             let figure = figure(experiment, results, &problem.name, Some(axis));
             svg += &folder.write_figure(&format!("{name}-{}", axis.name()), &figure)?;
+            figures.push((axis.name(), figure));
         }
-        svgs.push(Some(svg));
+        let is_whole = |axis: &str| matches!(axis, "queries" | "numbers");
+        let axes: Vec<_> = figures.iter().map(|(name, figure)| (*name, is_whole(name), figure)).collect();
+        drawn.push(Some(Drawn { svg, chart: Chart::of(&axes, MOST_POINTS) }));
     }
-    Ok(svgs)
+    Ok(drawn)
 }
 
 /// The files that [`write_curves`] may write, with choices or without.

@@ -8,7 +8,16 @@ use crate::{
     limit,
     readable::{readable, short},
     run::{Axis, Results},
+    web::{Chart, Page},
 };
+
+/// A problem's figures, drawn.
+pub struct Drawn {
+    /// As SVG, one after the other.
+    pub svg: String,
+    /// What stands in their place where scripts are on.
+    pub chart: Chart,
+}
 
 /// What the page shows of one problem of one experiment.
 pub struct Section<'a> {
@@ -18,8 +27,8 @@ pub struct Section<'a> {
     pub results: &'a Results,
     /// The problem's name.
     pub problem: &'a str,
-    /// The figure, as SVG.
-    pub svg: String,
+    /// Its figures.
+    pub drawn: Drawn,
     /// What the numbers say, in a sentence.
     pub headline: Option<String>,
     /// What a reader must know before believing them.
@@ -33,43 +42,16 @@ impl Section<'_> {
     }
 }
 
-const STYLE: &str = "
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 'DejaVu Sans', system-ui, Helvetica, Arial, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-svg { max-width: 100%; height: auto; border-radius: 6px; }
-.table { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid #8884; }
-th:first-child, td:first-child { text-align: left; }
-.oracle { font-style: italic; } .warning { color: #b45309; } footer { margin-top: 3rem; opacity: .7; font-size: .85rem; }
-";
-
 /// The whole page; `warning` says what is missing from it.
 pub fn html(title: &str, warning: Option<&str>, sections: &[Section<'_>]) -> String {
-    let mut page = beginning(title, "");
+    let mut page = Page::new(title, "");
     if let Some(warning) = warning {
-        let _ = writeln!(page, "<p class=\"warning\">{}</p>", escaped(warning));
+        let _ = writeln!(page.body, "<p class=\"warning\">{}</p>", escaped(warning));
     }
     for section in sections {
         write_section(&mut page, section);
     }
-    page + &ending()
-}
-
-/// The beginning of a page, with rules of its own besides those of every report.
-pub(crate) fn beginning(title: &str, style: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
-        title = escaped(title),
-    )
-}
-
-/// The end of every page.
-pub(crate) fn ending() -> String {
-    format!("<footer>Made by sgq {}.</footer>\n</body>\n</html>\n", env!("CARGO_PKG_VERSION"))
+    page.finish()
 }
 
 /// A table of a benchmark's page.
@@ -82,62 +64,21 @@ pub struct Table {
     pub lines: Vec<Vec<String>>,
 }
 
-/// A benchmark's page: notes on what it shows, figures, then tables, then what kind of problems they are about.
-pub fn page(
-    title: &str,
-    unfinished: usize,
-    tables: &[Table],
-    figures: &[(String, String)],
-    notes: &[&str],
-    cards: &[(String, String)],
-) -> String {
-    let mut page = beginning(title, "");
-    if unfinished > 0 {
-        let _ =
-            writeln!(page, "<p class=\"warning\">{unfinished} methods on problems are not finished, and missing.</p>");
-    }
-    page.push_str(
-        "<p>First number of billed queries at which the mean gap over trials is at or below the target, with a bootstrap \
-         interval of 95%. Tuned: the best step size of a grid, for each target its own. Untuned: each method's own default. \
-         An oracle sees more than it pays for: a yardstick, which no real run can be.</p>\n",
-    );
-    for note in notes {
-        let _ = writeln!(page, "<p>{}</p>", escaped(note));
-    }
-    for (title, svg) in figures {
-        let _ = writeln!(page, "<h2>{}</h2>\n{svg}", escaped(title));
-    }
-    for table in tables {
-        let _ = writeln!(page, "<h2>{}</h2>\n<div class=\"table\"><table>", escaped(&table.title));
-        let cells = |cells: &[String], tag: &str| -> String {
-            cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect()
-        };
-        let _ = writeln!(page, "<tr>{}</tr>", cells(&table.heading, "th"));
-        for line in &table.lines {
-            let _ = writeln!(page, "<tr>{}</tr>", cells(line, "td"));
-        }
-        page.push_str("</table></div>\n");
-    }
-    for (problem, card) in cards {
-        let card: Vec<String> = card.lines().map(escaped).collect();
-        let _ = writeln!(page, "<h2>{}: what kind of problem</h2>\n<pre>{}</pre>", escaped(problem), card.join("\n"));
-    }
-    page + &ending()
-}
-
-fn write_section(page: &mut String, section: &Section<'_>) {
+fn write_section(page: &mut Page, section: &Section<'_>) {
     let Section { experiment, results, problem, .. } = section;
     let rows = || results.rows.iter().filter(|row| row.problem == *problem);
-    let _ = writeln!(page, "<h2>{}</h2>", escaped(&section.title()));
+    let _ = writeln!(page.body, "<h2>{}</h2>", escaped(&section.title()));
     if let Some(headline) = &section.headline {
-        let _ = writeln!(page, "<p>{}</p>", escaped(headline));
+        let _ = writeln!(page.body, "<p>{}</p>", escaped(headline));
     }
-    page.push_str(&section.svg);
-    page.push_str("<div class=\"table\"><table>\n<tr><th>queries to reach a gap of</th>");
+    page.figure(&section.drawn.svg, Some(&section.drawn.chart));
+    let page = &mut page.body;
+    page.push_str(&table_begins(&section.title()));
+    page.push_str("<tr><th scope=\"col\">queries to reach a gap of</th>");
     for target in &experiment.targets {
-        let _ = write!(page, "<th>{}</th>", readable(*target));
+        let _ = write!(page, "<th scope=\"col\">{}</th>", readable(*target));
     }
-    page.push_str("<th>gap at the end</th></tr>\n");
+    page.push_str("<th scope=\"col\">gap at the end</th></tr>\n");
     for row in rows() {
         let class = if row.oracle { " class=\"oracle\"" } else { "" };
         let _ = write!(page, "<tr{class}><td>{}</td>", escaped(&row.label()));
@@ -178,13 +119,20 @@ fn write_section(page: &mut String, section: &Section<'_>) {
     }
 }
 
+/// The beginning of a table that scrolls where it is too wide, and says so to who cannot see it.
+pub(crate) fn table_begins(what: &str) -> String {
+    format!("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n", escaped(what))
+}
+
 /// Tables of what else is spent to reach each target, where that tells more than queries do.
 fn write_spending(page: &mut String, section: &Section<'_>) {
     let Section { experiment, results, problem, .. } = section;
-    let targets: String = experiment.targets.iter().map(|gap| format!("<th>{}</th>", readable(*gap))).collect();
+    let targets: String =
+        experiment.targets.iter().map(|gap| format!("<th scope=\"col\">{}</th>", readable(*gap))).collect();
     for axis in Axis::shown(experiment) {
         let what = axis.words();
-        let _ = writeln!(page, "<div class=\"table\"><table>\n<tr><th>{what} to reach a gap of</th>{targets}</tr>");
+        page.push_str(&table_begins(&format!("{}: {what}", section.title())));
+        let _ = writeln!(page, "<tr><th scope=\"col\">{what} to reach a gap of</th>{targets}</tr>");
         for row in results.rows.iter().filter(|row| row.problem == *problem) {
             let cell = |spent: Option<f64>| format!("<td>{}</td>", spent.map_or("–".to_owned(), short));
             let cells: String = row.spent_to_target(axis).unwrap_or_default().into_iter().map(cell).collect();
@@ -228,7 +176,7 @@ mod tests {
             experiment: &experiment,
             results: &results,
             problem: "p",
-            svg: "<svg></svg>".into(),
+            drawn: Drawn { svg: "<svg></svg>".into(), chart: Chart::of(&[], 0) },
             headline: Some("x < y".into()),
             notes: vec!["mind & see".into()],
         };

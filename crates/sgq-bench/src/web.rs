@@ -3,6 +3,15 @@
 //! The scripts are plain JavaScript modules without a build step. A server serves them as files of their own, named as in
 //! [`MODULES`], which import each other by `./name.js`; a report has them in one piece.
 
+mod chart;
+mod hash;
+mod page;
+mod thin;
+
+pub use chart::Chart;
+pub(crate) use chart::Extra;
+pub(crate) use page::Page;
+
 pub use crate::palette::THEME_CSS;
 
 /// Numbers and times as text: `short`, `readable`, `grouped`, `money`, `duration`, …

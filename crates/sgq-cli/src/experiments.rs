@@ -146,16 +146,16 @@ impl Job<'_> {
         }
 
         let mut sections = Vec::new();
-        for ((experiment, results), svgs) in runs.iter().zip(figures) {
-            for (problem, svg) in experiment.problems.iter().zip(svgs) {
-                let Some(svg) = svg else {
+        for ((experiment, results), figures) in runs.iter().zip(figures) {
+            for (problem, drawn) in experiment.problems.iter().zip(figures) {
+                let Some(drawn) = drawn else {
                     continue;
                 };
                 sections.push(Section {
                     experiment,
                     results,
                     problem: &problem.name,
-                    svg,
+                    drawn,
                     headline: headline(experiment, results, &problem.name, self.headline_gap),
                     notes: notes(experiment, results, problem),
                 });

@@ -266,7 +266,7 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     let json = serde_json::to_string_pretty(&report)? + "\n";
     folder.write("model.json", &json)?;
     let gap = (!args.no_diagnostics).then(|| figure(args, &model, &method, session, &run, rounding(&problem, &run)));
-    folder.write("report.html", fit_page::html(&told, gap.as_ref().map(Figure::svg).as_deref())?)?;
+    folder.write("report.html", fit_page::html(&told, gap.as_ref())?)?;
     folder.write_drawing("forest", fit_page::forest_svg(&told)?)?;
     folder.write("queries.csv", queries_csv(&data, session.meter().billed_per_user()))?;
     folder.write("influence.csv", influence_csv(&model.encoding, &statistics, &data.user_names))?;

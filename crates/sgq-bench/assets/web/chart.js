@@ -19,11 +19,11 @@
 // NaN breaks the line; on a logarithmic axis zero and less lie on the lower edge; infinity leaves at the top. All text is set as text.
 
 import { grouped, short } from "./format.js";
-import { table } from "./table.js";
+import { make, table } from "./table.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const COLOURS = 7;
-const DASHES = ["", "0.1 4.5", "9 4.5 0.1 4.5"];
+const DASHES = ["", "0.1 4.5", "9 4.5 0.1 4.5", "14 4", "4 3 4 8"];
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 // Keys move the cursor by a pixel's worth at least, and with shift by so many.
 const STEP = 2, LEAP = 60;
@@ -33,15 +33,6 @@ let drawn = 0;
 function node(name, attributes = {}, ...children) {
   const it = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) it.setAttribute(key, value);
-  it.append(...children);
-  return it;
-}
-
-function tag(name, attributes = {}, ...children) {
-  const it = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== null && value !== false) it.setAttribute(key, value === true ? "" : value);
-  }
   it.append(...children);
   return it;
 }
@@ -104,27 +95,27 @@ export function chart(element, given) {
   let kept = () => true;
   let geometry = null, cursor = null, followed = null, hovered = null, drag = null, pending = 0;
 
-  const title = tag("div", { class: "chart-title", id: `${id}-title` });
-  const axes = tag("span", { class: "choices axes", role: "group", "aria-label": "Horizontal axis" });
-  const scales = tag("span", { class: "choices", role: "group", "aria-label": "Vertical axis" });
-  const closer = tag("button", { type: "button", "aria-label": "Zoom in" }, "+");
-  const farther = tag("button", { type: "button", "aria-label": "Zoom out" }, "−");
-  const whole = tag("button", { type: "button" }, "Show everything");
-  const zooms = tag("span", { class: "choices", role: "group", "aria-label": "Zoom" }, closer, farther, whole);
-  const plot = tag("div", { class: "chart-plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-labelledby": `${id}-title`, "aria-describedby": `${id}-help` });
-  const tip = tag("div", { class: "chart-tip", hidden: true, "aria-hidden": "true" });
+  const title = make("div", { class: "chart-title", id: `${id}-title` });
+  const axes = make("span", { class: "choices axes", role: "group", "aria-label": "Horizontal axis" });
+  const scales = make("span", { class: "choices", role: "group", "aria-label": "Vertical axis" });
+  const closer = make("button", { type: "button", "aria-label": "Zoom in" }, "+");
+  const farther = make("button", { type: "button", "aria-label": "Zoom out" }, "−");
+  const whole = make("button", { type: "button" }, "Show everything");
+  const zooms = make("span", { class: "choices", role: "group", "aria-label": "Zoom" }, closer, farther, whole);
+  const plot = make("div", { class: "chart-plot", tabindex: "0", role: "application", "aria-roledescription": "chart", "aria-labelledby": `${id}-title`, "aria-describedby": `${id}-help` });
+  const tip = make("div", { class: "chart-tip", hidden: true, "aria-hidden": "true" });
   const picture = node("svg", { "aria-hidden": "true", focusable: "false" });
   plot.append(picture, tip);
-  const help = tag("p", { class: "only-read", id: `${id}-help` });
-  const reading = tag("p", { class: "chart-reading", "aria-live": "polite" });
-  const all = tag("button", { type: "button" }, "All");
-  const none = tag("button", { type: "button" }, "None");
-  const switches = tag("span", { class: "choices", role: "group", "aria-label": "Curves" }, all, none);
-  const legend = tag("ul", { class: "chart-legend", "aria-label": "Curves: press to show or hide one, double click for it alone" });
-  const details = tag("details", { class: "chart-table" }, tag("summary", {}, "The numbers as a table"));
-  const behind = tag("div");
+  const help = make("p", { class: "only-read", id: `${id}-help` });
+  const reading = make("p", { class: "chart-reading", "aria-live": "polite" });
+  const all = make("button", { type: "button" }, "All");
+  const none = make("button", { type: "button" }, "None");
+  const switches = make("span", { class: "choices", role: "group", "aria-label": "Curves" }, all, none);
+  const legend = make("ul", { class: "chart-legend", "aria-label": "Curves: press to show or hide one, double click for it alone" });
+  const details = make("details", { class: "chart-table" }, make("summary", {}, "The numbers as a table"));
+  const behind = make("div");
   details.append(behind);
-  const figure = tag("figure", { class: "chart" }, tag("div", { class: "chart-head" }, title, axes, scales, switches, zooms), plot, help, reading, legend, details);
+  const figure = make("figure", { class: "chart" }, make("div", { class: "chart-head" }, title, axes, scales, switches, zooms), plot, help, reading, legend, details);
   element.append(figure);
 
   // ---- what is shown
@@ -342,9 +333,9 @@ export function chart(element, given) {
   function entry(series) {
     const sample = node("svg", { viewBox: "0 0 36 12", "aria-hidden": "true", class: `chart-curve curve-${hueOf(series)}` });
     sample.append(node("path", { class: "chart-line", d: "M2,6H34", ...(dashOf(series) && { "stroke-dasharray": dashOf(series) }) }));
-    const value = tag("span", { class: "value" });
-    const button = tag("button", { type: "button" }, sample, tag("span", { class: "name", dir: "auto" }, series.name), value);
-    const item = tag("li", {}, button);
+    const value = make("span", { class: "value" });
+    const button = make("button", { type: "button" }, sample, make("span", { class: "name", dir: "auto" }, series.name), value);
+    const item = make("li", {}, button);
     Object.assign(item, { series, button, words: value });
     button.addEventListener("click", () => toggle(item.series));
     button.addEventListener("dblclick", () => alone(item.series));
@@ -443,8 +434,8 @@ export function chart(element, given) {
     // A pointer moves too often for a screen reader.
     reading.setAttribute("aria-live", cursor.byKey ? "polite" : "off");
     if (reading.textContent !== words) reading.textContent = words;
-    const name = tag("b", { dir: "auto" }, series.name.length > 90 ? `${series.name.slice(0, 90)}…` : series.name);
-    tip.replaceChildren(name, tag("br"), value, tag("br"), place);
+    const name = make("b", { dir: "auto" }, series.name.length > 90 ? `${series.name.slice(0, 90)}…` : series.name);
+    tip.replaceChildren(name, make("br"), value, make("br"), place);
     const { x, y, box, width } = geometry;
     const [across, down] = [x(at), y(Number.isFinite(series.y[k] ?? NaN) ? series.y[k] : 0)];
     const [tipWidth, tipHeight] = [tip.offsetWidth, tip.offsetHeight];
@@ -646,7 +637,7 @@ export function chart(element, given) {
     axes.hidden = options.x.length < 2;
     axes.replaceChildren(
       ...options.x.map((choice) => {
-        const button = tag("button", { type: "button", class: "choice", "data-key": choice.key }, choice.label);
+        const button = make("button", { type: "button", class: "choice", "data-key": choice.key }, choice.label);
         button.addEventListener("click", () => {
           view.x = choice.key === options.x[0].key ? null : choice.key;
           view.zoom = cursor = null;
@@ -658,7 +649,7 @@ export function chart(element, given) {
     scales.hidden = options.log === "never";
     scales.replaceChildren(
       ...["log", "linear"].map((scale) => {
-        const button = tag("button", { type: "button", class: "choice", "data-scale": scale }, scale);
+        const button = make("button", { type: "button", class: "choice", "data-scale": scale }, scale);
         button.addEventListener("click", () => setLog(scale === "log"));
         return button;
       }),

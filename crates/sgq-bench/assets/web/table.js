@@ -27,9 +27,12 @@ const FEW = 60;
 const ROW_HEIGHT = 33;
 let tables = 0;
 
-function make(name, attributes = {}, ...children) {
+// An element with attributes: true stands for one without a value, null and false for none.
+export function make(name, attributes = {}, ...children) {
   const it = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== null && value !== undefined) it.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) it.setAttribute(key, value === true ? "" : value);
+  }
   it.append(...children);
   return it;
 }

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, fmt::Write as _};
 
 use sgq::{Detail, Method, StepSize};
 
-use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned, distance};
+use super::{CellResult, HeatMap, Outcome, Row, Status, Tuned, distance, page};
 use crate::{
     Experiment,
     experiment::NamedMethod,
@@ -13,10 +13,15 @@ use crate::{
     output::{Folder, OutputError, file_name, quoted},
     readable::readable,
     report,
+    web::{Chart, Extra},
 };
+use page::{Shown, What};
 
 /// What figures are drawn of.
 const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
+
+/// Points of a curve in the report: hundreds of curves have to open quickly.
+const MOST_POINTS: usize = 200;
 
 /// More curves than that in one figure nobody can follow: of profiles, which only rise, and of gaps, which cross.
 const MOST_PROFILES: usize = 12;
@@ -42,34 +47,36 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
     {
         if let Some(panels) = panels {
             let svg = folder.write_drawing(name, panels.svg())?;
-            sections.push((panels.title, svg));
+            sections.push(Shown::new(What::Always, panels.title, svg, None));
         }
     }
     for tuning in DRAWN {
         let name = tuning.name();
         let profile = profile(experiment, outcome, tuning);
-        sections.push((profile.title.clone(), folder.write_figure(&format!("profile-{name}"), &profile)?));
+        let svg = folder.write_figure(&format!("profile-{name}"), &profile)?;
+        sections.push(Shown::new(What::Explored, profile.title, svg, None));
         for &target in experiment.targets.iter().filter(|target| shown(experiment, **target)) {
             let map = heat_map(experiment, outcome, tuning, target);
             let svg = map.svg();
             let name = format!("heat-{name}-{}.svg", readable(target));
             folder.write(&name, &svg)?;
-            sections.push((map.title, svg));
+            sections.push(Shown::new(What::Explored, map.title, svg, None));
         }
     }
-    for problem in &experiment.problems {
+    for (place, problem) in experiment.problems.iter().enumerate() {
         let cells = of_problem(outcome, &problem.name);
         if cells.is_empty() {
             continue;
         }
-        let figure = curves(experiment, &problem.name, &cells);
+        let drawn = drawn_of(experiment, &cells);
+        let figure = curves(experiment, &problem.name, &drawn, cells.len(), drawn.len() > MOST_JAGGED);
         let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
-        sections.push((figure.title, svg));
+        let chart = chart(experiment, &problem.name, &cells);
+        sections.push(Shown::new(What::Problem(place), figure.title, svg, Some(chart)));
     }
-    let tables = report_tables(experiment, outcome, &Tuned::ALL);
     let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
     let cards: Vec<(String, String)> = cards.collect();
-    folder.write("report.html", report::page(&experiment.title, outcome.unfinished, &tables, &sections, &notes, &cards))
+    folder.write("report.html", page::html(experiment, outcome, &sections, &notes, &cards))
 }
 
 /// The files that [`write()`] may write.
@@ -217,7 +224,7 @@ fn overview_csv(experiment: &Experiment, outcome: &Outcome) -> String {
 }
 
 /// A method's name in figures and tables.
-fn label(cell: &CellResult) -> String {
+pub(super) fn label(cell: &CellResult) -> String {
     let name = cell.rows.first().map_or("", |row| &row.method);
     match &cell.sees_more {
         Some(words) => format!("{name} ({words})"),
@@ -323,17 +330,36 @@ fn left_out(drawn: usize, all: usize) -> String {
     if drawn < all { format!("; the best {drawn} of {all}") } else { String::new() }
 }
 
-fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figure {
-    // Who is first at the smallest gap, then at the next.
+/// The cells whose curves are drawn: those that are first at the smallest gap, then at the next.
+fn drawn_of<'o>(experiment: &Experiment, cells: &[&'o CellResult]) -> Vec<&'o CellResult> {
     let arrivals = |cell: &CellResult| -> Vec<u64> {
         let targets = experiment.targets.iter().rev();
         targets.map(|target| queries(cell, Tuned::Tuned, *target).unwrap_or(u64::MAX)).collect()
     };
-    let drawn = best_of(MOST_GAPS, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)));
-    let left_out = left_out(drawn.len(), cells.len());
+    best_of(MOST_GAPS, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)))
+}
+
+/// All curves of a problem, of which those that the figure has are shown at first.
+fn chart(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Chart {
+    let drawn = drawn_of(experiment, cells);
+    let is_drawn = |cell: &CellResult| drawn.iter().any(|it| std::ptr::eq(*it, cell));
+    let place = |cell: &CellResult| {
+        let name = cell.rows.first().map_or("", |row| &row.method);
+        experiment.methods.iter().position(|method| method.name == name)
+    };
+    let figure = curves(experiment, problem, cells, cells.len(), false);
+    Chart::with(&[("queries", true, &figure)], MOST_POINTS, |curve| Extra {
+        hidden: !is_drawn(cells[curve]),
+        // The same in all charts.
+        colour: place(cells[curve]),
+    })
+}
+
+/// The gap of these methods, as it is or the smallest so far.
+fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, so_far: bool) -> Figure {
+    let left_out = left_out(drawn.len(), all);
     let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
-    let are_many = drawn.len() > MOST_JAGGED;
-    let curves = drawn.into_iter().map(|cell| {
+    let curves = drawn.iter().map(|cell| {
         let points = cell.curve.iter().zip(&cell.curve_error).enumerate().map(|(queries, (mean, error))| Point {
             x: queries as f64,
             mean: mean.unwrap_or(f64::INFINITY),
@@ -341,7 +367,7 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
         });
         Curve {
             label: label(cell),
-            points: if are_many { smallest_so_far(points) } else { points.collect() },
+            points: if so_far { smallest_so_far(points) } else { points.collect() },
             dashed: cell.oracle,
             ..Curve::default()
         }
@@ -349,12 +375,12 @@ fn curves(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Figu
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
         title,
-        x_label: if are_many { "queries, until the gap is at its smallest" } else { "queries" }.into(),
+        x_label: if so_far { "queries, until the gap is at its smallest" } else { "queries" }.into(),
         y_label: format!(
             "{}{}gap{}, mean of {} trials",
-            if are_many { "smallest " } else { "" },
+            if so_far { "smallest " } else { "" },
             if experiment.relative { "relative " } else { "" },
-            if are_many { " so far" } else { "" },
+            if so_far { " so far" } else { "" },
             experiment.trials
         ),
         curves: curves.collect(),
@@ -381,35 +407,35 @@ fn smallest_so_far(points: impl Iterator<Item = Point>) -> Vec<Point> {
 /// A table for each problem and each of these ways to tune: queries to each target; then how far it is to the limit and to the
 /// oracle.
 pub fn report_tables(experiment: &Experiment, outcome: &Outcome, tunings: &[Tuned]) -> Vec<report::Table> {
+    let of_problems = tunings.iter().flat_map(|tuning| problem_tables(experiment, outcome, *tuning));
+    of_problems.map(|(_, table)| table).chain(distance::tables(experiment, outcome)).collect()
+}
+
+/// A table for each problem that has something, after its place in the experiment: queries to each target.
+pub(super) fn problem_tables(experiment: &Experiment, outcome: &Outcome, tuning: Tuned) -> Vec<(usize, report::Table)> {
     let mut tables = Vec::new();
-    for &tuning in tunings {
-        for problem in &experiment.problems {
-            let cells = of_problem(outcome, &problem.name);
-            if cells.is_empty() {
-                continue;
-            }
-            let lines = cells.iter().map(|cell| {
-                let mut line = vec![label(cell)];
-                line.extend(experiment.targets.iter().map(|target| {
-                    let row = cell.rows.iter().find(|row| row.tuning == tuning && row.target == *target);
-                    row.map_or(String::new(), entry)
-                }));
-                line
-            });
-            let limit = outcome.limits.on(&problem.name).map(|queries| {
-                let queries = queries.iter().map(u64::to_string);
-                [limit::LABEL.to_owned()].into_iter().chain(queries).collect()
-            });
-            let mut heading = vec!["queries to a gap of".to_owned()];
-            heading.extend(experiment.targets.iter().map(|target| readable(*target)));
-            tables.push(report::Table {
-                title: format!("{}, {}", problem.name, tuning.words()),
-                heading,
-                lines: lines.chain(limit).collect(),
-            });
+    for (place, problem) in experiment.problems.iter().enumerate() {
+        let cells = of_problem(outcome, &problem.name);
+        if cells.is_empty() {
+            continue;
         }
+        let lines = cells.iter().map(|cell| {
+            let mut line = vec![label(cell)];
+            line.extend(experiment.targets.iter().map(|target| {
+                let row = cell.rows.iter().find(|row| row.tuning == tuning && row.target == *target);
+                row.map_or(String::new(), entry)
+            }));
+            line
+        });
+        let limit = outcome.limits.on(&problem.name).map(|queries| {
+            let queries = queries.iter().map(u64::to_string);
+            [limit::LABEL.to_owned()].into_iter().chain(queries).collect()
+        });
+        let mut heading = vec!["queries to a gap of".to_owned()];
+        heading.extend(experiment.targets.iter().map(|target| readable(*target)));
+        let title = format!("{}, {}", problem.name, tuning.words());
+        tables.push((place, report::Table { title, heading, lines: lines.chain(limit).collect() }));
     }
-    tables.extend(distance::tables(experiment, outcome));
     tables
 }
 
