@@ -1,6 +1,6 @@
 // Who was asked when, as a picture: a column for each question, a row for each user.
 
-import { h, named, plain, put, scrolling, section } from "./dom.js";
+import { h, headings, named, plain, put, scrolling, section } from "./dom.js";
 import { count } from "./words.js";
 
 /** Up to so many users have a row with their name; of more, only those who were asked have one. */
@@ -37,12 +37,16 @@ const SHAPES = {
 
 /** `names(indices)` gives the names of users, some later: it returns a map, and calls back once it has more. */
 export function whoWasAsked(namesOf) {
-  const canvas = h("canvas", { class: "when", tabindex: "0", role: "slider", "aria-label": "Who was asked when: arrow keys go from question to question", "aria-valuemin": "1", "aria-valuemax": "1", "aria-valuenow": "1" });
+  const canvas = h("canvas", {
+    class: "when", tabindex: "0", role: "slider", "aria-label": "Who was asked when: arrow keys go from question to question",
+    "aria-valuemin": "0", "aria-valuemax": "0", "aria-valuenow": "0",
+  });
   const reading = h("p", { class: "chart-reading" });
   const legend = h("ul", { class: "shapes" });
   const [caption, lines] = [h("caption"), h("tbody")];
-  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), scrolling("Who was asked, the last first", h("table", null, caption,
-    h("thead", null, h("tr", null, ["Ticket", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
+  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"),
+    scrolling("Who was asked, the last first", h("table", null, caption,
+      h("thead", null, headings(["Ticket", "User", "What came of it"], (place) => place > 0)), lines)));
   behind.lastChild.classList.add("tall");
   const frame = h("div", { class: "when-frame" }, canvas);
   const empty = h("p", { class: "quiet" }, "No question has been put yet.");
@@ -60,10 +64,13 @@ export function whoWasAsked(namesOf) {
 
   function arrange() {
     if (users <= NAMED_ROWS) {
-      rows = { of: new Map(Array.from({ length: users }, (_, index) => [index, index])), count: users, order: Array.from({ length: users }, (_, index) => index) };
+      setRows(Array.from({ length: users }, (_, index) => index));
       return;
     }
-    const order = [...new Set(asked.user)];
+    setRows([...new Set(asked.user)]);
+  }
+
+  function setRows(order) {
     rows = { of: new Map(order.map((user, row) => [user, row])), count: order.length, order };
   }
 
@@ -155,7 +162,8 @@ export function whoWasAsked(namesOf) {
     const word = lookOf(asked.kinds[asked.kind[index]])[2];
     canvas.setAttribute("aria-valuenow", String(asked.n[index]));
     canvas.setAttribute("aria-valuetext", `Ticket ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
-    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
+    const who = () => (name == null ? `user ${count(user + 1)}` : named(name));
+    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, who(), `, ${word}`]);
   }
 
   function nearest(event) {

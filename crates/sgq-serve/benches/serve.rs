@@ -55,8 +55,11 @@ fn main() {
 
 fn make(path: &Path, users: usize, queries: usize) {
     let settings = Settings::new(vec![1.0; DIM], users).seed(1);
-    let user =
-        |user: usize| User { smoothness: Some(1.0 + (user % 7) as f64), ..User::named(format!("user-{user:06}")) };
+    let user = |user: usize| {
+        let mut named = User::named(format!("user-{user:06}"));
+        named.smoothness = Some(1.0 + (user % 7) as f64);
+        named
+    };
     let plan = Plan::new(method::frugal(), settings, (0..users).map(user).collect());
     let mut ledger = Ledger::create(path, &plan).unwrap();
     while ledger.queries() < queries as u64 {

@@ -1,5 +1,7 @@
 //! The files of the page. They hold no data: whoever has no token sees an empty page.
 
+use sgq_bench::web;
+
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -36,6 +38,10 @@ pub fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
         return Some((HTML, include_bytes!("../assets/index.html")));
     }
     let name = path.strip_prefix("/assets/")?;
+    if name == "theme.css" {
+        return Some((CSS, web::THEME_CSS.as_bytes()));
+    }
+    let shared = web::MODULES.iter().find(|(known, _)| *known == name).map(|(_, text)| (SCRIPT, text.as_bytes()));
     let own = STYLES.iter().chain(&SCRIPTS).find(|(known, ..)| *known == name);
-    own.map(|(_, kind, text)| (*kind, *text))
+    shared.or(own.map(|(_, kind, text)| (*kind, *text)))
 }

@@ -17,6 +17,7 @@ mod overwriting;
 mod plan;
 mod random;
 mod reproduce;
+mod serve;
 mod session;
 mod terminal;
 mod users;

@@ -105,7 +105,18 @@ fn every_answer_has_strict_headers() {
     }
 }
 
-/// The page is whole: each file that it names is there, and it names no other machine.
+#[test]
+fn every_file_of_the_page_is_served() {
+    let folder = folder();
+    let served = serve(&ledger(&folder, "study.sgq", &plan(method::frugal(), 1, 20), 5));
+    for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/assets")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let address = if name == "index.html" { "/".to_owned() } else { format!("/assets/{name}") };
+        assert_eq!(served.get(&address).status, 200, "{name} is not in src/assets.rs");
+    }
+}
+
+/// The page is whole: each file that it names is there, and so is each that these import.
 #[test]
 fn the_page_has_all_its_files() {
     let folder = folder();

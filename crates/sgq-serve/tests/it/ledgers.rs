@@ -16,7 +16,11 @@ use sgq_serve::{Options, Server, Stop, Token};
 pub const USERS: usize = 7;
 
 pub fn plan(method: Method, open: usize, budget: u64) -> Plan {
-    let user = |user: usize| User { smoothness: Some(4.0), ..User::named(format!("clinic-{user}")) };
+    let user = |user: usize| {
+        let mut user = User::named(format!("clinic-{user}"));
+        user.smoothness = Some(4.0);
+        user
+    };
     let settings = Settings::new(vec![4.0, -3.0, 2.0], USERS).step_size(0.05).budget(budget).open(open).seed(11);
     Plan::new(method, settings, (0..USERS).map(user).collect())
 }
