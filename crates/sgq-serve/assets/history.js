@@ -4,8 +4,11 @@ import { h, headings, named, plain, put, scrolling, section } from "./dom.js";
 import { count } from "./words.js";
 
 /** Up to so many users have a row with their name; of more, only those who were asked have one. */
-const NAMED_ROWS = 40;
+const NAMED_ROWS = 60;
+/** Rows are closer together where there are more than so many. */
+const WIDE_ROWS = 40;
 const ROW_PX = 18;
+const NARROW_ROW_PX = 14;
 const PICTURE_PX = 360;
 const AXIS_PX = 34;
 const NAMES_PX = 150;
@@ -77,9 +80,10 @@ export function whoWasAsked(namesOf) {
   function draw() {
     const width = frame.clientWidth;
     if (!width || asked.n.length === 0) return;
-    const isNamed = rows.count <= NAMED_ROWS;
+    const isNamed = users <= NAMED_ROWS;
+    const rowPx = rows.count > WIDE_ROWS ? NARROW_ROW_PX : ROW_PX;
     const left = isNamed ? (width < 480 ? NARROW_NAMES_PX : NAMES_PX) : 52;
-    const height = (isNamed ? rows.count * ROW_PX : PICTURE_PX) + AXIS_PX;
+    const height = (isNamed ? rows.count * rowPx : PICTURE_PX) + AXIS_PX;
     const scale = Math.max(devicePixelRatio || 1, 1);
     if (frame.style.height !== `${height}px`) frame.style.height = `${height}px`;
     const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
@@ -101,7 +105,7 @@ export function whoWasAsked(namesOf) {
     if (isNamed) {
       const names = namesOf(rows.order);
       rows.order.forEach((user, row) => {
-        const middle = (row + 0.5) * ROW_PX;
+        const middle = (row + 0.5) * rowPx;
         c.fillStyle = colour("--grid");
         c.fillRect(left, Math.round(middle), width - left, 1);
         c.fillStyle = colour("--ink");
@@ -131,7 +135,8 @@ export function whoWasAsked(namesOf) {
     c.textAlign = "center";
     c.fillText("Ticket: questions in the order in which they were put".slice(0, width < 480 ? 6 : undefined), left + (width - left) / 2, bottom + 27);
 
-    const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
+    const room = Math.min(width / asked.n.length, bottom / rows.count);
+    const r = Math.min(4, Math.max(1.5, room * (isNamed ? 0.9 : 0.45)));
     const looks = asked.kinds.map(lookOf);
     const colours = looks.map(([name]) => colour(name));
     c.lineWidth = isNamed ? 1.6 : 1;
@@ -142,7 +147,7 @@ export function whoWasAsked(namesOf) {
         const isOn = isFault(asked.kinds[kind] ?? "");
         if (isOn !== pass || !rows.of.has(asked.user[index])) continue;
         c.fillStyle = c.strokeStyle = colours[kind];
-        SHAPES[looks[kind][1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind][1] === "dot" ? r : isNamed ? Math.max(r, 3) : 2);
+        SHAPES[looks[kind][1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind][1] === "dot" ? r : Math.max(r, isNamed ? 3 : 2));
       }
     }
     if (cursor != null) {

@@ -5,6 +5,9 @@ import { count, counted, part, sentence, since, duration } from "./words.js";
 import { readableTime, short } from "./format.js";
 
 const BAR_WIDTH = 100;
+/** The height of a candidate's row, and of what stands above the rows. */
+const ROW_REM = 1.59;
+const HEAD_REM = 4;
 
 export function last() {
   const facts = h("div", { class: "facts" });
@@ -13,6 +16,7 @@ export function last() {
   const [head, body] = [h("thead"), h("tbody")];
   const scores = scrolling("Candidates and their scores", h("table", { class: "scores" }, caption, head, body));
   const without = h("p", { class: "quiet" }, "Of this question no scores are known: the method does not go by scores, or nobody looked when it was put.");
+  let mostRows = 0;
   const waiting = h("div", { class: "waiting" });
   const element = section("last", "The last question", [
     "Before each question the method scores the users whom it could ask. The bars show the scores, and what they are made of.",
@@ -47,12 +51,15 @@ export function last() {
       return [line];
     });
     put(body, [it.candidates, it.user], () => rows(it));
+    // Room once taken stays taken: what is below does not move up and down with each question.
+    mostRows = Math.max(mostRows, it.candidates.length);
+    scores.style.minHeight = `${mostRows * ROW_REM + HEAD_REM}rem`;
   }
 }
 
 const captionOf = ({ explored, rank, candidates }) => (explored || rank > candidates.length
   ? "The candidates with the best scores, and the one that was asked"
-  : `The ${counted(candidates.length, "candidate")} with the best scores`);
+  : candidates.length === 1 ? "The only candidate" : `The ${counted(candidates.length, "candidate")} with the best scores`);
 
 function told(it, answered) {
   const line = (label, ...value) => h("div", null, h("dt", null, label), h("dd", null, ...value));

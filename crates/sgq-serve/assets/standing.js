@@ -77,7 +77,9 @@ function whom({ status, out, last, file, users }) {
 
 function why({ last, method, summary }) {
   if (!last) return [["method", method, summary], () => ["The method is ", h("code", null, method), summary ? `: ${sentence(summary)}` : "."]];
-  return [[last.user, last.words, last.rank, last.of], () => [strong(named(last.user, 32)), `: ${reasons(last)}`]];
+  // Where there was no choice by score, the rule says why.
+  const rule = last.rule && !(last.of > 1) ? ` ${sentence(last.rule)}` : "";
+  return [[last.user, last.words, last.rank, last.of, rule], () => [strong(named(last.user, 32)), `: ${reasons(last)}${rule}`]];
 }
 
 function bought({ status, last, answered }) {
@@ -181,7 +183,7 @@ export function standing(view) {
       "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; " +
       "the truth is believed to lie in the interval in nine of ten cases.",
       "On the logarithmic axis each line is a tenth of the one above it: 10⁰ is all of the gap at the start, 10⁻² is 1% of it.",
-    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, plot, reading),
+    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), plot, reading, warnings),
 
     update(head) {
       const { status } = head;
@@ -191,9 +193,9 @@ export function standing(view) {
       cost.spend(status.cost, status.cost_budget, money);
       numbers.spend(status.numbers, status.numbers_budget, count, isModelled(head) ? `A gradient holds ${count(head.dim)}: one for each coordinate.` : "");
       const { expected, stopped } = status;
-      const condition = expected?.reason === "converged" ? ", if the last third of the answers goes on" : "";
+      const condition = expected?.reason === "converged" ? ", as the last third of the answers went" : "";
       stop.set(stopped ? (status.converged ? "reached" : "stopped") : expected ? `≈ ${count(expected.queries)}` : "unknown", null,
-        stopped ? sentence(stopped) : expected ? `After so many queries, ${reason(expected.reason, status)}${condition}.` : limits(status));
+        stopped ? sentence(stopped) : expected ? `By then ${reason(expected.reason, status)}${condition}.` : limits(status));
       put(warnings, [status.warnings, status.certified], () => [
         status.certified == null ? null : h("p", null, `Proven: the gap is at most ${short(status.certified)}, in the objective’s own units.`),
         ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${sentence(words)}`)),
