@@ -317,7 +317,8 @@ export function chart(element, given) {
   // ---- legend
 
   function drawLegend() {
-    const list = there().filter(ofThisAxis);
+    // What is not shown at first comes last.
+    const list = there().filter(ofThisAxis).sort((one, other) => Boolean(one.hidden) - Boolean(other.hidden));
     if (legend.children.length !== list.length || [...legend.children].some((item, k) => item.series?.name !== list[k].name)) {
       legend.replaceChildren(...list.map(entry));
     }

@@ -156,7 +156,7 @@ function explore({ problems, methods, targets, tunings, queries, relative }) {
 
   const shortRatio = (ratio) => (ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(1));
   function heatRows() {
-    return methodsIn().map((method) => {
+    const rows = methodsIn().map((method) => {
       const row = { name: methods[method].label, method };
       let sum = 0, reached = 0;
       for (const problem of problemsIn()) {
@@ -171,10 +171,11 @@ function explore({ problems, methods, targets, tunings, queries, relative }) {
       row.reached = reached;
       return row;
     });
+    return rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
   }
   const heatOf = () => {
     const columns = [
-      { key: "name", label: "method", kind: "text", width: 15 },
+      { key: "name", label: "method", kind: "text", width: 11 },
       { key: "reached", label: "reached", kind: "number", width: 5.5, title: "On how many of the chosen data sets" },
       { key: "mean", label: "mean", kind: "number", width: 5, title: "Geometric mean over the data sets where it is reached" },
       ...problemsIn().map((problem) => ({ key: problem, label: problems[problem], kind: "number", width: 6.2 })),
@@ -225,7 +226,7 @@ function explore({ problems, methods, targets, tunings, queries, relative }) {
     methods.forEach((method, k) => isIn(k) || leftOut.add(method.label));
     heatTitle.textContent = `Queries to ${relative ? `${short(100 * Number(targets[target]))}% of the gap at the start` : `a gap of ${targets[target]}`}, ${tunings[tuning]}`;
     if (heatTable) heatTable.update(heatOf());
-    else heatTable = table(heat, { ...heatOf(), cell, sort: "mean", desc: false });
+    else heatTable = table(heat, { ...heatOf(), cell, sort: "reached", desc: true });
     const series = profile();
     if (profileChart) profileChart.update({ series });
     else {

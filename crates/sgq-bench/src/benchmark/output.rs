@@ -21,7 +21,7 @@ use page::{Shown, What};
 const DRAWN: [Tuned; 2] = [Tuned::Tuned, Tuned::Untuned];
 
 /// Points of a curve in the report: hundreds of curves have to open quickly.
-const MOST_POINTS: usize = 200;
+const MOST_POINTS: usize = 150;
 
 /// More curves than that in one figure nobody can follow: of profiles, which only rise, and of gaps, which cross.
 const MOST_PROFILES: usize = 12;
@@ -68,11 +68,11 @@ pub fn write(folder: &mut Folder, experiment: &Experiment, outcome: &Outcome) ->
         if cells.is_empty() {
             continue;
         }
-        let drawn = drawn_of(experiment, &cells);
+        let drawn = drawn_of(MOST_GAPS, experiment, &cells);
         let figure = curves(experiment, &problem.name, &drawn, cells.len(), drawn.len() > MOST_JAGGED);
         let svg = folder.write_figure(&format!("curves-{}", file_name(&problem.name)), &figure)?;
         let chart = chart(experiment, &problem.name, &cells);
-        sections.push(Shown::new(What::Problem(place), figure.title, svg, Some(chart)));
+        sections.push(Shown::new(What::Problem(place), curves_title(&problem.name), svg, Some(chart)));
     }
     let cards = experiment.problems.iter().filter_map(|problem| Some((problem.name.clone(), problem.card.clone()?)));
     let cards: Vec<(String, String)> = cards.collect();
@@ -331,34 +331,38 @@ fn left_out(drawn: usize, all: usize) -> String {
 }
 
 /// The cells whose curves are drawn: those that are first at the smallest gap, then at the next.
-fn drawn_of<'o>(experiment: &Experiment, cells: &[&'o CellResult]) -> Vec<&'o CellResult> {
+fn drawn_of<'o>(most: usize, experiment: &Experiment, cells: &[&'o CellResult]) -> Vec<&'o CellResult> {
     let arrivals = |cell: &CellResult| -> Vec<u64> {
         let targets = experiment.targets.iter().rev();
         targets.map(|target| queries(cell, Tuned::Tuned, *target).unwrap_or(u64::MAX)).collect()
     };
-    best_of(MOST_GAPS, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)))
+    best_of(most, cells.to_vec(), |one, other| arrivals(one).cmp(&arrivals(other)))
 }
 
-/// All curves of a problem, of which those that the figure has are shown at first.
+/// All curves of a problem as they are: a reader can take them one by one. A few are shown at first.
 fn chart(experiment: &Experiment, problem: &str, cells: &[&CellResult]) -> Chart {
-    let drawn = drawn_of(experiment, cells);
-    let is_drawn = |cell: &CellResult| drawn.iter().any(|it| std::ptr::eq(*it, cell));
+    let shown = drawn_of(MOST_JAGGED, experiment, cells);
+    let is_shown = |cell: &CellResult| shown.iter().any(|it| std::ptr::eq(*it, cell));
     let place = |cell: &CellResult| {
         let name = cell.rows.first().map_or("", |row| &row.method);
         experiment.methods.iter().position(|method| method.name == name)
     };
     let figure = curves(experiment, problem, cells, cells.len(), false);
     Chart::with(&[("queries", true, &figure)], MOST_POINTS, |curve| Extra {
-        hidden: !is_drawn(cells[curve]),
+        hidden: !is_shown(cells[curve]),
         // The same in all charts.
         colour: place(cells[curve]),
     })
 }
 
-/// The gap of these methods, as it is or the smallest so far.
-fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, so_far: bool) -> Figure {
+fn curves_title(problem: &str) -> String {
+    format!("{problem}, with settings picked for the smallest gap reached")
+}
+
+/// The figure of some cells of all; `are_many` where their curves would hide each other as they are.
+fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: usize, are_many: bool) -> Figure {
     let left_out = left_out(drawn.len(), all);
-    let title = format!("{problem}, with settings picked for the smallest gap reached{left_out}");
+    let title = format!("{}{left_out}", curves_title(problem));
     let curves = drawn.iter().map(|cell| {
         let points = cell.curve.iter().zip(&cell.curve_error).enumerate().map(|(queries, (mean, error))| Point {
             x: queries as f64,
@@ -367,7 +371,7 @@ fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: us
         });
         Curve {
             label: label(cell),
-            points: if so_far { smallest_so_far(points) } else { points.collect() },
+            points: if are_many { smallest_so_far(points) } else { points.collect() },
             dashed: cell.oracle,
             ..Curve::default()
         }
@@ -375,12 +379,12 @@ fn curves(experiment: &Experiment, problem: &str, drawn: &[&CellResult], all: us
     let smallest = experiment.targets.last().copied().unwrap_or(1e-3);
     Figure {
         title,
-        x_label: if so_far { "queries, until the gap is at its smallest" } else { "queries" }.into(),
+        x_label: if are_many { "queries, until the gap is at its smallest" } else { "queries" }.into(),
         y_label: format!(
             "{}{}gap{}, mean of {} trials",
-            if so_far { "smallest " } else { "" },
+            if are_many { "smallest " } else { "" },
             if experiment.relative { "relative " } else { "" },
-            if so_far { " so far" } else { "" },
+            if are_many { " so far" } else { "" },
             experiment.trials
         ),
         curves: curves.collect(),

@@ -5,8 +5,11 @@ use serde_json::{Map, Value, json};
 use super::thin::{Sample, Scale, kept};
 use crate::figure::{Curve, Figure, Point};
 
-/// Digits of a number in a page: more than anybody reads, and a third of the bytes.
-const DIGITS: usize = 6;
+/// Digits of a value and of its error in a page: more than anybody reads, and a third of the bytes.
+const DIGITS: usize = 5;
+const DIGITS_OF_ERROR: usize = 3;
+/// Of a place along the axis, where queries are counted.
+const DIGITS_OF_PLACE: usize = 9;
 
 /// What the scripts draw instead of a static figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,19 +91,20 @@ fn series(curve: &Curve, along: &[(&str, Option<&Curve>)], scale: Scale, most_po
         places.extend((broken > 0).then_some(begin));
         begin += broken;
     }
-    let of = |value: fn(&Point) -> f64| -> Vec<Value> {
-        places.iter().map(|place| number(value(&curve.points[*place]))).collect()
+    let of = |value: fn(&Point) -> f64, digits: usize| -> Vec<Value> {
+        places.iter().map(|place| number(value(&curve.points[*place]), digits)).collect()
     };
     let mut x = Map::new();
     for (key, curve) in along {
         if let Some(curve) = curve.filter(|curve| curve.points.iter().any(|point| point.x.is_finite())) {
-            let at = |place: &usize| curve.points.get(*place).map_or(Value::Null, |point| number(point.x));
+            let at =
+                |place: &usize| curve.points.get(*place).map_or(Value::Null, |point| number(point.x, DIGITS_OF_PLACE));
             x.insert((*key).to_owned(), places.iter().map(at).collect());
         }
     }
-    let mut series = json!({ "name": curve.label, "x": x, "y": of(|point| point.mean) });
+    let mut series = json!({ "name": curve.label, "x": x, "y": of(|point| point.mean, DIGITS) });
     if curve.points.iter().any(|point| point.error >= 0.0) {
-        series["error"] = of(|point| point.error).into();
+        series["error"] = of(|point| point.error, DIGITS_OF_ERROR).into();
     }
     if let Some(first) = curve.points.iter().find(|point| point.mean.is_infinite()) {
         series["note"] = format!("diverges: its mean is infinite from {} on", first.x).into();
@@ -127,8 +131,8 @@ fn sample(point: &Point) -> Sample {
 }
 
 /// A number with the digits that a page has; none where it is not finite.
-fn number(value: f64) -> Value {
-    let rounded = format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value);
+fn number(value: f64, digits: usize) -> Value {
+    let rounded = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
     match rounded {
         // Counts without a point.
         whole if f64::abs(whole) < 1e15 && f64::fract(whole) == 0.0 => json!(whole as i64),

@@ -16,6 +16,7 @@ mod glm;
 mod overwriting;
 mod plan;
 mod random;
+mod report_data;
 mod reproduce;
 mod serve;
 mod session;

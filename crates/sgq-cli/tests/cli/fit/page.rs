@@ -87,7 +87,8 @@ fn the_page_says_what_the_terminal_says() {
     assert_eq!(count, 4);
     let model = serde_json::from_slice(&read(place.path().join("o/model.json"))).unwrap();
     let gap = read_text(place.path().join("o/gap.svg"));
-    assert_eq!(page, sgq_bench::fit_page::html(&model, Some(&gap)).unwrap());
+    let again = sgq_bench::fit_page::html(&model, None).unwrap();
+    assert!(page.starts_with(again.split("<footer>").next().unwrap()) && page.contains(&gap), "{page}");
     assert_eq!(read_text(place.path().join("o/forest.svg")), sgq_bench::fit_page::forest_svg(&model).unwrap());
     assert!(read(place.path().join("o/forest.png")).starts_with(b"\x89PNG"));
     // Without diagnostics there is no picture of the gap, and none is left from before.
