@@ -114,7 +114,6 @@ def reports(tmp_path_factory):
     # Names that try what a page may get wrong.
     write_visits(data, HOSTILE + [f"clinic-{number}" for number in range(7)])
     sgq("reproduce", "--out", place / "reproduce", "--quiet", cwd=ROOT)
-    sgq("certify", ROOT / "experiments" / "paper-fig1.toml", "--out", place / "certify", cwd=ROOT)
     sgq("run", ROOT / "experiments" / "paper-fig2.toml", "--out", place / "run", "--trials", "20", cwd=ROOT)
     sgq("fit", data, "--user", "hospital", "--formula", "died ~ age + sex", "--family", "binomial", "--out", place / "fit")
     return {path.parent.name: path for path in sorted(place.glob("*/report.html"))}

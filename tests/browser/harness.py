@@ -104,6 +104,7 @@ class Watched:
     def __init__(self, chromium, url, **options):
         options.setdefault("viewport", {"width": 1280, "height": 900})
         self.context = chromium.new_context(reduced_motion="reduce", **options)
+        self.context.set_default_timeout(10_000)
         self.page = self.context.new_page()
         self.origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self.complaints = []

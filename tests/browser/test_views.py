@@ -2,7 +2,7 @@
 
 import pytest
 
-VIEWS = ["folder", "new", "small", "study", "large", "fit", "run", "reproduce", "certify"]
+VIEWS = ["folder", "new", "small", "study", "large", "fit", "run", "reproduce"]
 LONGEST_WALK = 400
 
 
@@ -10,7 +10,7 @@ LONGEST_WALK = 400
 def view(request, open_page):
     """A page that is at rest, and how to open it in another way."""
     name = request.param
-    if name in ("fit", "run", "reproduce", "certify"):
+    if name in ("fit", "run", "reproduce"):
         url = request.getfixturevalue("reports")[name].as_uri()
     elif name == "large":
         url = request.getfixturevalue("large_server").url
@@ -41,7 +41,7 @@ def test_it_is_clear_at_night(view, shot):
     page = view(color_scheme="dark")
     shot(page, f"{page.name}-dark", full_page=True)
     assert page.audit("texts", "lines") == []
-    paper = page.page.evaluate("() => getComputedStyle(document.body).backgroundColor.match(/[\\\\d.]+/g).map(Number)")
+    paper = page.page.evaluate("() => getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number)")
     assert max(paper[:3]) < 60, paper
 
 

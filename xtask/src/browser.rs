@@ -53,12 +53,13 @@ fn python(browser: &Path, arguments: &[&str], failure: &str) -> Result<(), Strin
     let environment = VirtualEnvironment::new("browser", &[root.join("tests/browser/requirements.txt")])?;
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    for what in [&["-p", "sgq-cli", "--bin", "sgq"], &["-p", "sgq-ledger", "--example", "grow"]] {
-        run(
-            Command::new(&cargo).args(["build", "--quiet", "--locked"]).args(what).current_dir(root),
-            "the programs for the browser's tests cannot be built",
-        )?;
-    }
+    // Of the whole workspace, as the tests before have built it.
+    run(
+        Command::new(&cargo)
+            .args(["build", "--quiet", "--locked", "--workspace", "--bin", "sgq", "--example", "grow"])
+            .current_dir(root),
+        "the programs for the browser's tests cannot be built",
+    )?;
     let program = |name: &str| target.join("debug").join(format!("{name}{}", env::consts::EXE_SUFFIX));
     let mut command = Command::new(&environment.python);
     command.args(arguments).current_dir(root);

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use sgq::{Failure, Settings, method};
+use sgq::{Settings, method, session::Failure};
 use sgq_ledger::{Ledger, Plan, Reply, User};
 
 const BATCH: usize = 16;

@@ -88,7 +88,8 @@ function fault(error) {
     throw error;
   }
   if (error.status === 401 || error.status === 403) return askForToken();
-  const words = error.status === 404 ? `There is no such session: ${plain(shownId, 80)}` : error.status ? error.message : "The server does not answer. The page goes on by itself once it does.";
+  const silent = "The server does not answer. The page goes on by itself once it does.";
+  const words = error.status === 404 ? `There is no such session: ${plain(shownId, 80)}` : error.status ? error.message : silent;
   shown?.close();
   shown = null;
   hasFault = true;
@@ -103,7 +104,8 @@ function askForToken() {
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") enter(); });
   main.replaceChildren(h("section", { class: "token" },
     h("h2", null, "This server wants a token"),
-    h("p", null, "Open the address that ", h("code", null, "sgq serve"), " has printed, with all that stands behind the #. Or paste the token here; it is kept until this tab is closed."),
+    h("p", null, "Open the address that ", h("code", null, "sgq serve"), " has printed, with all that stands behind the #. ",
+      "Or paste the token here; it is kept until this tab is closed."),
     h("p", null, h("label", { for: "token" }, "Token "), field, " ", h("button", { type: "button", onclick: enter }, "Open"))));
 }
 

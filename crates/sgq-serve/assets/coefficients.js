@@ -1,6 +1,6 @@
 // The coefficients of a regression, with intervals: the table is the picture.
 
-import { h, named, put, s, scrolling, section } from "./dom.js";
+import { h, headings, named, put, s, scrolling, section } from "./dom.js";
 import { short } from "./format.js";
 
 const WIDTH = 200;
@@ -9,6 +9,8 @@ const HEIGHT = 22;
 const OUTLIER = 8;
 /** So many remarks are shown. */
 const NOTES = 20;
+/** An estimate so many times beyond the intervals' ends is not shown. */
+const FAR = 20;
 /** What `e^coefficient` is called. */
 const RATIOS = { binomial: "Odds ratio", poisson: "Rate ratio", negbin: "Rate ratio", gamma: "Ratio of means" };
 
@@ -32,12 +34,15 @@ export function coefficients() {
       element.hidden = !result?.coefficients?.length;
       if (element.hidden) return;
       const list = result.coefficients.map((it) => ({ ...it, estimate: number(it.estimate), low: number(it.lower), high: number(it.upper) }));
-      const ratio = list.some((it) => it.ratio != null) ? RATIOS[Object.keys(RATIOS).find((family) => String(result.family).startsWith(family))] ?? "Ratio" : null;
+      const family = Object.keys(RATIOS).find((name) => String(result.family).startsWith(name));
+      const ratio = list.some((it) => it.ratio != null) ? (RATIOS[family] ?? "Ratio") : null;
       const level = Math.round(100 * (result.level ?? 0.95));
       const remarks = [result.warnings, result.notes].flat().filter((it) => typeof it === "string" && it);
-      put(lead, [result.formula, result.family, result.converged, result.diverged, result.last_step, result.believed_off], () => [formula(result), state(result)]);
-      put(caption, [result.std_error_kind, level], () => [`Estimates with ${level}% intervals${result.std_error_kind ? `; standard errors: ${result.std_error_kind}` : ""}`]);
-      put(head, [ratio, level], () => [h("tr", null, ["Coefficient", "Estimate and interval", "Estimate", `${level}% interval`, "p-value", ratio].map((words, place) => words && h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))]);
+      const errors = result.std_error_kind ? `; standard errors: ${result.std_error_kind}` : "";
+      const labels = ["Coefficient", "Estimate and interval", "Estimate", `${level}% interval`, "p-value", ratio].filter(Boolean);
+      put(lead, [result.formula, result.family, state(result)], () => [formula(result), state(result)]);
+      put(caption, [errors, level], () => [`Estimates with ${level}% intervals${errors}`]);
+      put(head, labels, () => [headings(labels, (place) => place < 2)]);
       put(body, result.coefficients, () => rows(list, ratio));
       put(notes, remarks, () => remarks.slice(0, NOTES).map((words) => h("p", { class: "quiet" }, `Note: ${words}`)));
     },
@@ -52,14 +57,19 @@ function rows(list, ratio) {
     h("td", null, digits(it.estimate)),
     h("td", null, Number.isFinite(it.low) || Number.isFinite(it.high) ? `${digits(it.low)} to ${digits(it.high)}` : "not known"),
     h("td", null, probability(number(it.p))),
-    ratio ? h("td", null, it.ratio == null ? "–" : `${digits(number(it.ratio))} (${digits(number(it.ratio_lower))} to ${digits(number(it.ratio_upper))})`) : null));
+    ratio ? h("td", null, ratioOf(it)) : null));
+}
+
+function ratioOf({ ratio, ratio_lower: low, ratio_upper: high }) {
+  return ratio == null ? "–" : `${digits(number(ratio))} (${digits(number(low))} to ${digits(number(high))})`;
 }
 
 const formula = (result) => (result.formula ? [h("code", null, String(result.formula).slice(0, 300)), `, ${result.family}. `] : []);
 
 function state(result) {
   if (result.diverged) return "It has diverged: the coefficients mean nothing.";
-  if (result.converged) return `Converged${Number.isFinite(result.last_step) ? `: each coefficient is at most ${digits(result.last_step, 2)} standard errors off` : ""}.`;
+  if (result.converged && !Number.isFinite(result.last_step)) return "Converged.";
+  if (result.converged) return `Converged: each coefficient is at most ${digits(result.last_step, 2)} standard errors off.`;
   if (Number.isFinite(result.believed_off)) return `Believed to be at most ${digits(result.believed_off, 2)} standard errors from where they end.`;
   return "Not converged yet.";
 }
@@ -69,7 +79,8 @@ function range(list) {
   const lengths = known.map((it) => it.high - it.low).sort((a, b) => a - b);
   const longest = OUTLIER * (lengths[Math.floor(lengths.length * 0.75)] ?? 1);
   const ends = known.filter((it) => it.high - it.low <= longest).flatMap((it) => [it.low, it.high]);
-  const all = [0, ...ends, ...list.map((it) => it.estimate).filter((it) => Number.isFinite(it) && (ends.length === 0 || Math.abs(it) < 20 * Math.max(...ends.map(Math.abs))))];
+  const largest = ends.length ? FAR * Math.max(...ends.map(Math.abs)) : Infinity;
+  const all = [0, ...ends, ...list.map((it) => it.estimate).filter((it) => Math.abs(it) < largest)];
   const [low, high] = [Math.min(...all), Math.max(...all)];
   return { low, high: high > low ? high : low + 1 };
 }
@@ -81,9 +92,12 @@ function picture({ estimate, low, high }, axis) {
   const clipped = (value) => Math.min(WIDTH - 1, Math.max(1, place(value)));
   const middle = HEIGHT / 2;
   const has = Number.isFinite(low) && Number.isFinite(high);
-  const arrow = (value) => (place(value) < 0 ? s("path", { class: "arrow", d: `M1,${middle}l6,-4v8z` }) : place(value) > WIDTH ? s("path", { class: "arrow", d: `M${WIDTH - 1},${middle}l-6,-4v8z` }) : null);
+  const head = (d) => s("path", { class: "arrow", d });
+  const left = has && place(low) < 0 ? head(`M1,${middle}l6,-4v8z`) : null;
+  const right = has && place(high) > WIDTH ? head(`M${WIDTH - 1},${middle}l-6,-4v8z`) : null;
+  const at = place(estimate);
   return s("svg", { class: "forest-row", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" },
     s("line", { class: "nothing", x1: place(0), x2: place(0), y1: 0, y2: HEIGHT }),
-    has ? [s("line", { class: "reach", x1: clipped(low), x2: clipped(high), y1: middle, y2: middle }), arrow(low), arrow(high)] : null,
-    place(estimate) >= 0 && place(estimate) <= WIDTH ? s("rect", { class: "estimate", x: place(estimate) - 4, y: middle - 4, width: 8, height: 8 }) : null);
+    has ? s("line", { class: "reach", x1: clipped(low), x2: clipped(high), y1: middle, y2: middle }) : null, left, right,
+    at >= 0 && at <= WIDTH ? s("rect", { class: "estimate", x: at - 4, y: middle - 4, width: 8, height: 8 }) : null);
 }

@@ -32,8 +32,9 @@ export function coordinates(view, onchoice) {
       shown = shown.filter((index) => index < names.length);
       choice.hidden = names.length <= 1;
       put(boxes, names, () => [
-        dim > names.length ? h("p", { class: "quiet" }, `The first ${names.length} of ${count(dim)} can be shown, up to ${MOST_SHOWN} at once.`) : h("p", { class: "quiet" }, `Up to ${MOST_SHOWN} at once.`),
-        ...names.map((name, index) => h("label", null, h("input", { type: "checkbox", checked: shown.includes(index), onchange: choose, "data-index": index }), named(name, 32)))]);
+        h("p", { class: "quiet" }, `${dim > names.length ? `The first ${names.length} of ${count(dim)} can be shown. ` : ""}Up to ${MOST_SHOWN} at once.`),
+        ...names.map((name, index) => h("label", null,
+          h("input", { type: "checkbox", checked: shown.includes(index), onchange: choose, "data-index": index }), named(name, 32)))]);
     },
     update(path) {
       const hasMoved = path.n.length > 0;

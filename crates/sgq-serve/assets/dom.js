@@ -23,9 +23,12 @@ export const h = (tag, attributes, ...children) => fill(document.createElement(t
 /** An element of SVG. */
 export const s = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** Somebody else's words, so that they turn nothing beside them. */
+export const tidy = (words) => String(words ?? "").replace(TURNS, "").trim();
+
 /** A name as one line without control characters, cut where it is long. */
 export function plain(name, longest = LONGEST_NAME) {
-  const line = String(name ?? "").replace(TURNS, "").replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  const line = tidy(name).replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
   if (line === "") return "(no name)";
   const characters = Array.from(line.slice(0, longest * 8));
   const cut = characters.length > longest || line.length > longest * 8;
@@ -66,6 +69,10 @@ export const strong = (...children) => h("strong", null, ...children);
 
 /** A region that scrolls by itself must be reachable by keyboard. */
 export const scrolling = (label, ...children) => h("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": label }, ...children);
+
+/** The first line of a table. Columns of words are marked, to stand at the left. */
+export const headings = (labels, isOfWords) => h("tr", { role: "row" }, labels.map((words, place) =>
+  h("th", { scope: "col", role: "columnheader", class: isOfWords(place) ? "words" : null }, words)));
 
 /** A section: its heading with what it answers, an explanation beside it, and its content. */
 export function section(id, title, explanation, ...content) {

@@ -1,7 +1,7 @@
 // Events with their reasons, the newest first, by kind.
 
 import { get, of } from "./api.js";
-import { h, named, plain, say, section } from "./dom.js";
+import { h, headings, named, plain, say, scrolling, section } from "./dom.js";
 import { KINDS, count, counted, sentence, since } from "./words.js";
 import { money } from "./format.js";
 
@@ -24,14 +24,18 @@ export function events(id, view) {
   let more = false;
   let waiting = [];
   let turn = 0;
-  const buttons = CHOICES.map(([key, words]) => h("button", { type: "button", class: "choice", "aria-pressed": String(key === choice), onclick: () => choose(key) }, words));
+  const buttons = CHOICES.map(([key, words]) =>
+    h("button", { type: "button", class: "choice", "aria-pressed": String(key === choice), onclick: () => choose(key) }, words));
   const body = h("tbody", { role: "rowgroup" });
   const fresh = h("button", { type: "button", class: "fresh", onclick: () => { list.scrollTop = 0; show(); } });
   const older = h("button", { type: "button", onclick: () => page(rows.at(-1)?.seq) }, "Older events");
   const note = h("p", { class: "quiet reading" });
-  const list = h("div", { class: "scrolls tall", tabindex: "0", role: "region", "aria-label": "Events, the newest first", onscroll: () => { if (list.scrollTop < 4 && waiting.length) show(); } },
+  const list = scrolling("Events, the newest first",
     // On a narrow screen rows are no table for CSS; roles keep them one for a screen reader.
-    h("table", { class: "events", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["When", "What", "User", "Why, or what else there is to say", "Cost"].map((words, place) => h("th", { scope: "col", role: "columnheader", class: place < 4 ? "words" : null }, words)))), body));
+    h("table", { class: "events", role: "table" }, h("thead", { role: "rowgroup" },
+      headings(["When", "What", "User", "Why, or what else there is to say", "Cost"], (place) => place < 4)), body));
+  list.classList.add("tall");
+  list.addEventListener("scroll", () => { if (list.scrollTop < 4 && waiting.length) show(); });
   const element = section("events", "Events", [
     "Whatever happened, in the order in which it was written to the record, the newest first. Failures and refusals have their reason.",
   ], h("div", { class: "choices", role: "group", "aria-label": "Which events" }, buttons), h("div", { class: "over" }, note, fresh), list, older);
@@ -73,7 +77,8 @@ export function events(id, view) {
   function announce() {
     fresh.hidden = waiting.length === 0;
     say(fresh, `Show ${counted(waiting.length, "newer event")}`);
-    say(note, rows.length === 0 ? (choice === "trouble" ? "No failure and no refusal so far." : "No event of this kind so far.") : `${counted(rows.length, "event")} shown${more ? "; there are older ones" : ""}.`);
+    const none = choice === "trouble" ? "No failure and no refusal so far." : "No event of this kind so far.";
+    say(note, rows.length === 0 ? none : `${counted(rows.length, "event")} shown${more ? "; there are older ones" : ""}.`);
   }
 
   const failed = (error) => say(note, `The events could not be read: ${error.message}`);
@@ -117,5 +122,6 @@ function reason({ kind, words, ticket, numbers }) {
   // What was changed is told as JSON, for programs.
   const told = words && !words.startsWith("{") ? sentence(plain(words, LONGEST_WORDS)) : "";
   const details = [about, numbers ? counted(numbers, "number") : ""].filter(Boolean).join(", ");
-  return [told ? h("bdi", null, told) : h("span", { class: "quiet" }, KINDS[kind]?.[2] ?? ""), details ? h("span", { class: "quiet" }, ` ${details}`) : null];
+  const quiet = (text) => h("span", { class: "quiet" }, text);
+  return [told ? h("bdi", null, told) : quiet(KINDS[kind]?.[2] ?? ""), details ? quiet(` ${details}`) : null];
 }

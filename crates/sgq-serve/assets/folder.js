@@ -1,7 +1,7 @@
 // The sessions of a folder: a row each.
 
 import { get } from "./api.js";
-import { h, named, plain, put, scrolling, section } from "./dom.js";
+import { h, headings, named, plain, put, scrolling, section } from "./dom.js";
 import { count, counted, money, part, since } from "./words.js";
 
 const SOON_MS = 1_000;
@@ -9,10 +9,10 @@ const SOON_MS = 1_000;
 export function folder({ root, view, onlist }) {
   const body = h("tbody");
   const note = h("p", { class: "lead" });
-  const heads = ["Session", "State", "Queries", "Believed to remain", "Cost", "Users", "Last event"];
+  const labels = ["Session", "State", "Queries", "Believed to remain", "Cost", "Users", "Last event"];
   const list = section("sessions", "Sessions", [
     "Every session of the folder has a row. “Believed to remain” is the part of the gap at the start that the method believes to be left: 100% at the start, 0 at the optimum.",
-  ], note, scrolling("Sessions", h("table", { class: "sessions" }, h("thead", null, h("tr", null, heads.map((words, place) => h("th", { scope: "col", class: place < 2 ? "words" : null }, words)))), body)));
+  ], note, scrolling("Sessions", h("table", { class: "sessions" }, h("thead", null, headings(labels, (place) => place < 2)), body)));
   list.classList.add("wide");
   root.replaceChildren(list);
 
@@ -26,7 +26,7 @@ export function folder({ root, view, onlist }) {
     put(note, list.length, () => [list.length === 0 ? "There is no session in this folder yet: a file *.sgq that is put there appears here." : ""]);
     const before = new Map([...body.children].map((row) => [row.dataset.id, row]));
     const rows = list.map((it) => {
-      const row = before.get(it.id) ?? h("tr", { "data-id": it.id }, h("th", { scope: "row" }), heads.slice(1).map((_, place) => h("td", { class: place === 0 ? "words" : null })));
+      const row = before.get(it.id) ?? newRow(it.id);
       fillRow(row, it);
       return row;
     });
@@ -35,12 +35,15 @@ export function folder({ root, view, onlist }) {
     return list;
   }
 
+  const newRow = (id) => h("tr", { "data-id": id }, h("th", { scope: "row" }),
+    labels.slice(1).map((_, place) => h("td", { class: place === 0 ? "words" : null })));
+
   function fillRow(row, it) {
     const [name, state, queries, remains, cost, users, last] = row.children;
     put(name, it.file, () => [h("a", { href: view.link(it.id) }, named(it.file, 60))]);
     put(state, [it.error, it.stopped, it.out, it.formula], () => (it.error
       ? [h("span", { class: "trouble" }, "✕ cannot be read: "), h("bdi", null, plain(it.error, 300))]
-      : [it.stopped ? `■ stopped: ${it.stopped}` : it.out ? `▶ going on, ${counted(it.out, "question")} out` : "▷ going on, nobody is asked now", it.formula ? h("span", { class: "quiet below" }, plain(it.formula, 120)) : null]));
+      : [stateOf(it), it.formula ? h("span", { class: "quiet below" }, plain(it.formula, 120)) : null]));
     put(queries, [it.queries, it.budget], () => [it.queries == null ? "–" : `${count(it.queries)}${it.budget ? ` of ${count(it.budget)}` : ""}`]);
     put(remains, [it.part], () => [it.part == null ? "–" : part(it.part)]);
     put(cost, [it.cost], () => [it.cost == null ? "–" : money(it.cost)]);
@@ -56,4 +59,9 @@ export function folder({ root, view, onlist }) {
     },
     close() { isClosed = true; clearTimeout(timer); },
   };
+}
+
+function stateOf({ stopped, out }) {
+  if (stopped) return `■ stopped: ${plain(stopped, 200)}`;
+  return out ? `▶ going on, ${counted(out, "question")} out` : "▷ going on, nobody is asked now";
 }

@@ -1,11 +1,14 @@
 // Who was asked when, as a picture: a column for each question, a row for each user.
 
-import { h, named, plain, put, scrolling, section } from "./dom.js";
+import { h, headings, named, plain, put, scrolling, section } from "./dom.js";
 import { count } from "./words.js";
 
 /** Up to so many users have a row with their name; of more, only those who were asked have one. */
-const NAMED_ROWS = 40;
+const NAMED_ROWS = 60;
+/** Rows are closer together where there are more than so many. */
+const WIDE_ROWS = 40;
 const ROW_PX = 18;
+const NARROW_ROW_PX = 14;
 const PICTURE_PX = 360;
 const AXIS_PX = 34;
 const NAMES_PX = 150;
@@ -37,12 +40,16 @@ const SHAPES = {
 
 /** `names(indices)` gives the names of users, some later: it returns a map, and calls back once it has more. */
 export function whoWasAsked(namesOf) {
-  const canvas = h("canvas", { class: "when", tabindex: "0", role: "slider", "aria-label": "Who was asked when: arrow keys go from question to question", "aria-valuemin": "1", "aria-valuemax": "1", "aria-valuenow": "1" });
+  const canvas = h("canvas", {
+    class: "when", tabindex: "0", role: "slider", "aria-label": "Who was asked when: arrow keys go from question to question",
+    "aria-valuemin": "0", "aria-valuemax": "0", "aria-valuenow": "0",
+  });
   const reading = h("p", { class: "chart-reading" });
   const legend = h("ul", { class: "shapes" });
   const [caption, lines] = [h("caption"), h("tbody")];
-  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"), scrolling("Who was asked, the last first", h("table", null, caption,
-    h("thead", null, h("tr", null, ["Ticket", "User", "What came of it"].map((words, place) => h("th", { scope: "col", class: place ? "words" : null }, words)))), lines)));
+  const behind = h("details", { class: "folded" }, h("summary", null, "The same as a table"),
+    scrolling("Who was asked, the last first", h("table", null, caption,
+      h("thead", null, headings(["Ticket", "User", "What came of it"], (place) => place > 0)), lines)));
   behind.lastChild.classList.add("tall");
   const frame = h("div", { class: "when-frame" }, canvas);
   const empty = h("p", { class: "quiet" }, "No question has been put yet.");
@@ -60,19 +67,23 @@ export function whoWasAsked(namesOf) {
 
   function arrange() {
     if (users <= NAMED_ROWS) {
-      rows = { of: new Map(Array.from({ length: users }, (_, index) => [index, index])), count: users, order: Array.from({ length: users }, (_, index) => index) };
+      setRows(Array.from({ length: users }, (_, index) => index));
       return;
     }
-    const order = [...new Set(asked.user)];
+    setRows([...new Set(asked.user)]);
+  }
+
+  function setRows(order) {
     rows = { of: new Map(order.map((user, row) => [user, row])), count: order.length, order };
   }
 
   function draw() {
     const width = frame.clientWidth;
     if (!width || asked.n.length === 0) return;
-    const isNamed = rows.count <= NAMED_ROWS;
+    const isNamed = users <= NAMED_ROWS;
+    const rowPx = rows.count > WIDE_ROWS ? NARROW_ROW_PX : ROW_PX;
     const left = isNamed ? (width < 480 ? NARROW_NAMES_PX : NAMES_PX) : 52;
-    const height = (isNamed ? rows.count * ROW_PX : PICTURE_PX) + AXIS_PX;
+    const height = (isNamed ? rows.count * rowPx : PICTURE_PX) + AXIS_PX;
     const scale = Math.max(devicePixelRatio || 1, 1);
     if (frame.style.height !== `${height}px`) frame.style.height = `${height}px`;
     const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
@@ -94,7 +105,7 @@ export function whoWasAsked(namesOf) {
     if (isNamed) {
       const names = namesOf(rows.order);
       rows.order.forEach((user, row) => {
-        const middle = (row + 0.5) * ROW_PX;
+        const middle = (row + 0.5) * rowPx;
         c.fillStyle = colour("--grid");
         c.fillRect(left, Math.round(middle), width - left, 1);
         c.fillStyle = colour("--ink");
@@ -124,7 +135,8 @@ export function whoWasAsked(namesOf) {
     c.textAlign = "center";
     c.fillText("Ticket: questions in the order in which they were put".slice(0, width < 480 ? 6 : undefined), left + (width - left) / 2, bottom + 27);
 
-    const r = isNamed ? Math.min(4, Math.max(1.6, (width / asked.n.length) * 0.9)) : 1.5;
+    const room = Math.min(width / asked.n.length, bottom / rows.count);
+    const r = Math.min(4, Math.max(1.5, room * (isNamed ? 0.9 : 0.45)));
     const looks = asked.kinds.map(lookOf);
     const colours = looks.map(([name]) => colour(name));
     c.lineWidth = isNamed ? 1.6 : 1;
@@ -135,7 +147,7 @@ export function whoWasAsked(namesOf) {
         const isOn = isFault(asked.kinds[kind] ?? "");
         if (isOn !== pass || !rows.of.has(asked.user[index])) continue;
         c.fillStyle = c.strokeStyle = colours[kind];
-        SHAPES[looks[kind][1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind][1] === "dot" ? r : isNamed ? Math.max(r, 3) : 2);
+        SHAPES[looks[kind][1]](c, x(asked.n[index]), y(asked.user[index]), looks[kind][1] === "dot" ? r : Math.max(r, isNamed ? 3 : 2));
       }
     }
     if (cursor != null) {
@@ -155,7 +167,8 @@ export function whoWasAsked(namesOf) {
     const word = lookOf(asked.kinds[asked.kind[index]])[2];
     canvas.setAttribute("aria-valuenow", String(asked.n[index]));
     canvas.setAttribute("aria-valuetext", `Ticket ${asked.n[index]}: ${name == null ? `user ${user + 1}` : plain(name)}, ${word}`);
-    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, name == null ? `user ${count(user + 1)}` : named(name), `, ${word}`]);
+    const who = () => (name == null ? `user ${count(user + 1)}` : named(name));
+    put(reading, [index, user, name, word], () => [`Ticket ${count(asked.n[index])}: `, who(), `, ${word}`]);
   }
 
   function nearest(event) {

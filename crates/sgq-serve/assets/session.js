@@ -1,7 +1,7 @@
 // The page of one session: what is read when, and given to its sections.
 
 import { ApiError, get, of } from "./api.js";
-import { answers, standing } from "./standing.js";
+import { answers, isModelled, standing } from "./standing.js";
 import { last } from "./last.js";
 import { whoWasAsked } from "./history.js";
 import { coordinates } from "./coordinates.js";
@@ -9,7 +9,7 @@ import { coefficients } from "./coefficients.js";
 import { users } from "./users.js";
 import { events } from "./events.js";
 import { h, plain, put } from "./dom.js";
-import { count, part, sentence } from "./words.js";
+import { count, counted, part, sentence } from "./words.js";
 
 /** What changes with every answer is read at most so often, and what is larger at most so often. */
 const SOON_MS = 250;
@@ -22,7 +22,10 @@ const LONGEST_HISTORY = 8_000;
 /** Names that are asked for at once. */
 const NAMES_AT_ONCE = 500;
 
-const SECTIONS = [["standing", "Where it stands"], ["last", "The last question"], ["history", "Who was asked"], ["coordinates", "The point"], ["coefficients", "Coefficients"], ["users", "Users"], ["events", "Events"]];
+const SECTIONS = [
+  ["standing", "Where it stands"], ["last", "The last question"], ["history", "Who was asked"], ["coordinates", "The point"],
+  ["coefficients", "Coefficients"], ["users", "Users"], ["events", "Events"],
+];
 
 export function session(id, { root, view, onhead, announce }) {
   const goTo = (target) => {
@@ -32,7 +35,10 @@ export function session(id, { root, view, onhead, announce }) {
     view.set("at", target);
   };
   let isClosed = false;
-  const linkTo = (target, words, style) => h("a", { class: style, href: view.href("at", target), onclick: (event) => { event.preventDefault(); goTo(target); } }, words);
+  const linkTo = (target, words, style) => {
+    const onclick = (event) => { event.preventDefault(); goTo(target); };
+    return h("a", { class: style, href: view.href("at", target), onclick }, words);
+  };
   const short = answers(linkTo);
   const names = new Map();
   const parts = {
@@ -50,7 +56,8 @@ export function session(id, { root, view, onhead, announce }) {
   const enter = () => {
     if (isThere || isClosed) return;
     isThere = true;
-    root.replaceChildren(about, fault, short.element, h("nav", { class: "contents", "aria-label": "Sections" }, h("ul", null, links)), ...Object.values(parts).map((it) => it.element));
+    const contents = h("nav", { class: "contents", "aria-label": "Sections" }, h("ul", null, links));
+    root.replaceChildren(about, fault, short.element, contents, ...Object.values(parts).map((it) => it.element));
   };
 
   let head = null;
@@ -85,9 +92,10 @@ export function session(id, { root, view, onhead, announce }) {
   async function readHead() {
     head = await get(`${of(id)}head`);
     if (isClosed) return;
-    put(about, [head.method, head.summary, head.users, head.dim, head.status.study?.formula], () => [
+    put(about, [head.method, head.summary, head.users, head.dim, head.status.study?.formula, isModelled(head)], () => [
       head.status.study ? [h("bdi", null, plain(head.status.study.formula, 300)), `, ${head.status.study.family}. `] : "",
-      `${count(head.users)} users, ${count(head.dim)} ${head.dim === 1 ? "coordinate" : "coordinates"}. Method: `, h("code", null, head.method), head.summary ? `. ${sentence(head.summary)}` : "."].flat());
+      `${counted(head.users, "user")}${isModelled(head) ? `, ${counted(head.dim, "coordinate")}` : ""}. Method: `,
+      h("code", null, head.method), head.summary ? `. ${sentence(head.summary)}` : "."].flat());
     onhead(head);
     short.update(head);
     parts.standing.update(head);
@@ -204,7 +212,9 @@ export function session(id, { root, view, onhead, announce }) {
     if (told) {
       if (now.stopped && !told.stopped) announce(`The session has stopped: ${now.stopped}`);
       else if (now.failing > told.failing) announce(`${plain(failing.at(-1).name)} fails: ${failing.at(-1).words}`);
-      else if (now.tenth != null && told.tenth != null && now.tenth < told.tenth) announce(`${part(status.part)} of the gap is believed to remain, after ${count(status.queries)} queries`);
+      else if (now.tenth != null && told.tenth != null && now.tenth < told.tenth) {
+        announce(`${part(status.part)} of the gap is believed to remain, after ${counted(status.queries, "query", "queries")}`);
+      }
     }
     told = now;
   }
@@ -212,7 +222,8 @@ export function session(id, { root, view, onhead, announce }) {
   const ready = (async () => {
     isReading = true;
     const first = readHead();
-    await all(() => first, async () => { await Promise.all([first, readCurve()]); draw(); }, async () => { await Promise.all([first, readAsked()]); draw(); }, parts.users.open, parts.events.update);
+    const drawn = (read) => async () => { await Promise.all([first, read()]); draw(); };
+    await all(() => first, drawn(readCurve), drawn(readAsked), parts.users.open, parts.events.update);
     await first;
     isReading = false;
     await all(readPath, readResult);
@@ -239,5 +250,6 @@ function joined(known, more, from) {
   if (!known || from === 0) return more;
   const kept = known.n.findIndex((n) => n >= from);
   const isColumn = (key) => Array.isArray(known[key]) && known[key].length === known.n.length && more[key].length === more.n.length && key !== "kinds";
-  return Object.fromEntries(Object.keys(more).map((key) => [key, isColumn(key) ? known[key].slice(0, kept < 0 ? undefined : kept).concat(more[key]) : more[key]]));
+  const merged = (key) => (isColumn(key) ? known[key].slice(0, kept < 0 ? undefined : kept).concat(more[key]) : more[key]);
+  return Object.fromEntries(Object.keys(more).map((key) => [key, merged(key)]));
 }

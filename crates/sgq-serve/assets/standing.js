@@ -1,7 +1,7 @@
 // In short: the five questions and their answers. Where the session stands, with the curve of what remains.
 
 import { chart } from "./chart.js";
-import { h, named, put, section, strong } from "./dom.js";
+import { h, named, put, say, section, strong } from "./dom.js";
 import { count, counted, interval, money, part, sentence, since, when } from "./words.js";
 import { short } from "./format.js";
 import { reasons } from "./last.js";
@@ -37,7 +37,10 @@ export function answers(linkTo) {
   return {
     element: h("section", { "aria-label": "In short" },
       h("div", { class: "in-short" }, cells.map((cell) => cell.element)),
-      h("p", { class: "terms" }, strong("Query: "), "one question to one user, for its gradient at one point. ", strong("Gap: "), "how far the objective is above its smallest value; the part of it that is believed to remain is 100% at the start and 0 at the optimum.")),
+      h("p", { class: "terms" },
+        strong("Query: "), "one question to one user, for its gradient at one point. ",
+        strong("Gap: "), "how far the objective is above its smallest value; the part of it that is believed to remain is 100% at the start ",
+        "and 0 at the optimum.")),
     update(head) {
       QUESTIONS.forEach(([, , , words], place) => {
         const [key, make] = words(head);
@@ -63,37 +66,53 @@ function whom({ status, out, last, file, users }) {
     const times = out.map((question) => question.asked_at).filter((at) => at != null);
     const oldest = times.length ? since(Math.min(...times)) : "before this page was opened";
     return [["out", names, out[0].asked_at, status.pending], () => [
-      ...listed(names), ...(status.pending > 1 ? [`: ${counted(status.pending, "question")} are out, the oldest was put `, oldest, "."] : [" was asked ", oldest, ", and has not answered yet."])]];
+      ...listed(names), ...(status.pending > 1
+        ? [`: ${counted(status.pending, "question")} are out, the oldest was put `, oldest, "."]
+        : [" was asked ", oldest, ", and has not answered yet."])]];
   }
   if (last) return [["waits", last.user], () => ["Nobody at this moment. The last question went to ", strong(named(last.user)), "."]];
-  return [["nobody", file], () => [strong("Nobody yet"), ` of ${counted(users, "user")}. The page fills itself once the session asks: `, h("code", null, "sgq session run"), "."]];
+  return [["nobody", file], () => [
+    strong("Nobody yet"), ` of ${counted(users, "user")}. The page fills itself once the session asks: `, h("code", null, "sgq session run"), "."]];
 }
 
 function why({ last, method, summary }) {
   if (!last) return [["method", method, summary], () => ["The method is ", h("code", null, method), summary ? `: ${sentence(summary)}` : "."]];
-  return [[last.user, last.words, last.rank, last.of], () => [strong(named(last.user, 32)), `: ${reasons(last)}`]];
+  // Where there was no choice by score, the rule says why.
+  const rule = last.rule && !(last.of > 1) ? ` ${sentence(last.rule)}` : "";
+  return [[last.user, last.words, last.rank, last.of, rule], () => [strong(named(last.user, 32)), `: ${reasons(last)}${rule}`]];
 }
 
 function bought({ status, last, answered }) {
   if (!status.queries) return ["none", () => ["Nothing yet: no answer has come."]];
   if (status.part == null) {
-    return [["unknown", status.queries], () => [`${counted(status.queries, "answer")} so far. What remains is not known: the method gives no estimate, or needs more answers for it.`]];
+    return [["unknown", status.queries], () => [
+      `${counted(status.queries, "answer")} so far. What remains is not known: the method gives no estimate, or needs more answers for it.`]];
   }
   const { part_before: before, part_after: after } = (last?.answered_at == null ? answered : last) ?? {};
   return [[status.queries, status.part, before, after], () => [
-    strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}${status.cost === status.queries ? "" : `, which cost ${money(status.cost)}`}`,
+    strong(part(status.part)), ` of the gap at the start is believed to remain after ${counted(status.queries, "answer")}`,
+    status.cost === status.queries ? "" : `, which cost ${money(status.cost)}`,
     before != null && after != null ? `; the last one took it from ${part(before)} to ${part(after)}.` : "."]];
 }
 
 function enough({ status }) {
   const { stopped, expected, tolerance } = status;
-  if (stopped) return [["stopped", stopped], () => [strong(status.diverged ? "It diverged" : status.converged ? "It is enough" : "It has stopped"), `: ${sentence(stopped)}`]];
+  if (stopped) {
+    const verdict = status.diverged ? "It diverged" : status.converged ? "It is enough" : "It has stopped";
+    return [["stopped", verdict, stopped], () => [strong(verdict), `: ${sentence(stopped)}`]];
+  }
   if (!expected) {
     return [["unknown", tolerance, status.budget], () => ["Too early to say. ", limits(status)]];
   }
+  const by = expected.at ? `, ${when(expected.at)},` : ",";
+  if (expected.reason !== "converged") {
+    return [["budget", expected, status.part == null], () => [
+      "At the latest after ", strong(counted(expected.queries, "query", "queries")), `${by} when ${reason(expected.reason, status)}. `,
+      status.part == null ? "It is too early to say more." : tolerance ? `As it goes, ${part(tolerance)} of the gap is not reached before.` : ""]];
+  }
   return [["expected", expected, tolerance], () => [
-    "After about ", strong(counted(expected.queries, "query", "queries")), ` (${count(expected.low)} to ${count(expected.high)})`,
-    expected.at ? `, ${when(expected.at)}, ` : ", ", reason(expected.reason, status), "."]];
+    "After about ", strong(counted(expected.queries, "query", "queries")), ` (${count(expected.low)} to ${count(expected.high)})${by} `,
+    `${reason(expected.reason, status)}.`]];
 }
 
 /** What ends the session, whatever comes. */
@@ -108,7 +127,7 @@ function limits({ budget, cost_budget: cost, numbers_budget: numbers, tolerance 
 }
 
 function reason(words, { tolerance, budget, cost_budget: cost, numbers_budget: numbers }) {
-  if (/converged/.test(words) && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
+  if (words === "converged" && tolerance) return `${part(tolerance)} of the gap is believed to remain`;
   if (words === "cost budget") return `the budget in cost of ${money(cost)} is spent`;
   if (words === "numbers budget") return `the budget of ${counted(numbers, "number")} sent is spent`;
   if (words === "budget" && budget) return `the budget of ${counted(budget, "query", "queries")} is spent`;
@@ -123,24 +142,30 @@ function failing({ failing: users, status }) {
     ...listed(users.map((user) => user.name)), users.length === 1 ? ": " : [". ", named(first.name, 32), ": "], sentence(first.words)].flat()];
 }
 
+/** Whether it is known how many coordinates there are: a study by a plan has its model once everybody has answered. */
+export const isModelled = ({ status }) => !status.study || status.study.begun;
+
 /** A number with its label, and how much of its budget it is. */
-function figure(label, explanation) {
+function figure(label) {
   const value = h("dd", { class: "value" });
   const bar = h("span", { class: "spent", "aria-hidden": "true" }, h("span"));
   const note = h("dd", { class: "note" });
+  const set = (text, spent, words) => {
+    say(value, text);
+    say(note, words);
+    bar.classList.toggle("without", spent == null);
+    bar.firstChild.style.width = `${100 * Math.min(1, Math.max(0, spent ?? 0))}%`;
+  };
   return {
     element: h("div", { class: "figure" }, h("dt", null, label), value, bar, note),
-    set(text, spent, words = explanation) {
-      if (value.textContent !== text) value.textContent = text;
-      if (note.textContent !== words) note.textContent = words;
-      bar.classList.toggle("without", spent == null);
-      bar.firstChild.style.width = `${100 * Math.min(1, Math.max(0, spent ?? 0))}%`;
+    set,
+    /** What was spent, of a budget if there is one. */
+    spend(used, budget, format, words = "") {
+      if (budget == null) set(format(used), null, words || "No limit is set.");
+      else set(`${format(used)} of ${format(budget)}`, budget > 0 ? used / budget : 1, `${format(Math.max(0, budget - used))} left of the budget.`);
     },
   };
 }
-
-const of = (budget, format) => (budget == null ? "" : ` of ${format(budget)}`);
-const left = (budget, used, format) => (budget == null ? "No limit is set." : `${format(Math.max(0, budget - used))} left of the budget.`);
 
 export function standing(view) {
   const remains = figure("Believed to remain");
@@ -155,25 +180,29 @@ export function standing(view) {
 
   return {
     element: section("standing", "Where it stands", [
-      "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; the truth is believed to lie in the interval in nine of ten cases.",
+      "The part of the gap at the start that is believed to remain says how far there is to go. It is the method’s own estimate; " +
+      "the truth is believed to lie in the interval in nine of ten cases.",
       "On the logarithmic axis each line is a tenth of the one above it: 10⁰ is all of the gap at the start, 10⁻² is 1% of it.",
-    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), warnings, reading, plot),
+    ], h("dl", { class: "figures" }, [remains, queries, cost, numbers, stop].map((it) => it.element)), plot, reading, warnings),
 
     update(head) {
       const { status } = head;
-      remains.set(part(status.part), null, status.part == null ? "No estimate yet." : `Between ${interval(status.low, status.high)}${status.tolerance ? `; it stops at ${part(status.tolerance)}` : ""}.`);
-      queries.set(`${count(status.queries)}${of(status.budget, count)}`, status.budget && status.queries / status.budget, left(status.budget, status.queries, count));
-      cost.set(`${money(status.cost)}${of(status.cost_budget, money)}`, status.cost_budget && status.cost / status.cost_budget, left(status.cost_budget, status.cost, money));
-      numbers.set(`${count(status.numbers)}${of(status.numbers_budget, count)}`, status.numbers_budget && status.numbers / status.numbers_budget, status.numbers_budget ? left(status.numbers_budget, status.numbers, count) : `A gradient holds ${count(head.dim)}: one for each coordinate.`);
+      const end = status.tolerance ? `; it stops at ${part(status.tolerance)}` : "";
+      remains.set(part(status.part), null, status.part == null ? "No estimate yet." : `Between ${interval(status.low, status.high)}${end}.`);
+      queries.spend(status.queries, status.budget, count);
+      cost.spend(status.cost, status.cost_budget, money);
+      numbers.spend(status.numbers, status.numbers_budget, count, isModelled(head) ? `A gradient holds ${count(head.dim)}: one for each coordinate.` : "");
       const { expected, stopped } = status;
+      const condition = expected?.reason === "converged" ? ", as the last third of the answers went" : "";
       stop.set(stopped ? (status.converged ? "reached" : "stopped") : expected ? `≈ ${count(expected.queries)}` : "unknown", null,
-        stopped ? sentence(stopped) : expected ? `After so many queries, ${reason(expected.reason, status)}, if the last third of the answers goes on.` : limits(status));
+        stopped ? sentence(stopped) : expected ? `By then ${reason(expected.reason, status)}${condition}.` : limits(status));
       put(warnings, [status.warnings, status.certified], () => [
         status.certified == null ? null : h("p", null, `Proven: the gap is at most ${short(status.certified)}, in the objective’s own units.`),
-        ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${words}.`.replace(/\.\.$/, "."))),
+        ...status.warnings.map((words) => h("p", { class: "warning" }, `Warning: ${sentence(words)}`)),
       ]);
       put(reading, [status.replayed < status.queries, status.replayed, status.queries], () => (status.replayed < status.queries
-        ? [`The record is being read: ${count(status.replayed)} of ${counted(status.queries, "answer")} so far. The curve is complete when all are.`] : []));
+        ? [`The record is being read: ${count(status.replayed)} of ${counted(status.queries, "answer")} so far. The curve is complete when all are.`]
+        : []));
     },
 
     /** Draws the curve; it is the only part that needs all answers. */
@@ -192,6 +221,9 @@ export function standing(view) {
   };
 }
 
+/** Two points on each axis. */
+const between = (from, to) => Object.fromEntries(["queries", "cost", "time"].map((key, place) => [key, [from[place], to[place]]]));
+
 /** The curve as the chart takes it, with a line to the stop that is expected. */
 function curveOf(curve, { expected, stopped, tolerance, part: now }) {
   const [began, end] = [curve.at[0] ?? 0, curve.at.length - 1];
@@ -201,15 +233,16 @@ function curveOf(curve, { expected, stopped, tolerance, part: now }) {
   const lines = [{ name: "believed to remain", colour: 0, y: curve.part, low: curve.low, high: curve.high }];
   const leads = expected && !stopped && now > 0 && tolerance > 0 && end > 0 && expected.queries > curve.n[end];
   let far = [curve.n[end], curve.cost[end], x.time[end]];
-  if (leads && /converged/.test(expected.reason)) {
+  if (leads && expected.reason === "converged") {
     const steps = expected.queries - curve.n[end];
     const from = Math.floor((2 * end) / 3);
     const paid = (curve.cost[end] - curve.cost[from]) / Math.max(1, curve.n[end] - curve.n[from]);
     far = [expected.queries, curve.cost[end] + paid * steps, expected.at == null ? x.time[end] : Math.max(x.time[end], elapsed(expected.at))];
-    lines.push({ name: "expected from here", colour: 1, dotted: true, y: [now, tolerance], x: { queries: [curve.n[end], far[0]], cost: [curve.cost[end], far[1]], time: [x.time[end], far[2]] } });
+    lines.push({ name: "expected from here", colour: 1, dotted: true, y: [now, tolerance], x: between([curve.n[end], curve.cost[end], x.time[end]], far) });
   }
   if (tolerance > 0 && end >= 0) {
-    lines.push({ name: `enough: ${part(tolerance)} remains`, colour: 2, dashed: true, y: [tolerance, tolerance], x: { queries: [curve.n[0], far[0]], cost: [curve.cost[0], far[1]], time: [x.time[0], far[2]] } });
+    const name = `enough: ${part(tolerance)} remains`;
+    lines.push({ name, colour: 2, dashed: true, y: [tolerance, tolerance], x: between([curve.n[0], curve.cost[0], x.time[0]], far) });
   }
   return {
     x: [

@@ -3,7 +3,7 @@
 import { get, of } from "./api.js";
 import { table } from "./table.js";
 import { h, isMarked, named, section } from "./dom.js";
-import { STATES, ago, count, money } from "./words.js";
+import { STATES, ago, count, money, sentence } from "./words.js";
 import { short } from "./format.js";
 
 const known = (format) => (value) => (value == null ? "–" : format(value));
@@ -15,7 +15,7 @@ const COLUMNS = [
   { key: "state", label: "State", kind: "text", width: 9.5, words: "whether it can be asked now, and why not" },
   { key: "asked", label: "Asked", kind: "number", width: 5, format: count, words: "how many questions it was put" },
   { key: "answered", label: "Answers", kind: "number", width: 6, format: count, words: "how many of them it answered" },
-  { key: "last_at", label: "Last answer", kind: "number", width: 8, format: known((at) => ago(at)), words: "how long ago it answered" },
+  { key: "last_at", label: "Last answer", kind: "number", width: 9.5, format: known((at) => ago(at)), words: "how long ago it answered" },
   { key: "stale", label: "Answers since", kind: "number", width: 6, format: known(count), words: "staleness: how many answers of others have come since its last one" },
   { key: "tell", label: "Would tell", kind: "number", width: 5.5, format: digits, words: "what asking it now would tell, as the method scores it: the larger, the sooner it is asked", when: (row) => row.tell != null },
   { key: "failures", label: "Failures", kind: "number", width: 6, format: count, words: "questions that it did not answer" },
@@ -31,7 +31,8 @@ const COLUMNS = [
 
 export function users(id, view) {
   const place = h("div", { class: "users" });
-  const meaning = h("details", { class: "folded" }, h("summary", null, "What the columns mean"), h("dl", { class: "pairs" }, COLUMNS.map((column) => h("div", null, h("dt", null, column.label), h("dd", null, `${column.words}.`)))));
+  const meaning = h("details", { class: "folded" }, h("summary", null, "What the columns mean"),
+    h("dl", { class: "pairs" }, COLUMNS.map((column) => h("div", null, h("dt", null, column.label), h("dd", null, sentence(column.words))))));
   const element = section("users", "Users", [
     "A row for each user, whether it can be asked or not. Press a column’s name to sort by it, “Failures” for those who fail.",
   ], place, meaning);

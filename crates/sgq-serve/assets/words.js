@@ -1,7 +1,7 @@
 // Sentences and numbers in words.
 
 import { ago, duration, grouped, money, short } from "./format.js";
-import { h } from "./dom.js";
+import { h, tidy } from "./dom.js";
 
 /** Below this part of the gap, a percentage has too many zeros to be read. */
 const SMALLEST_PERCENT = 1e-5;
@@ -25,7 +25,7 @@ export { ago, duration, money };
 
 /** A sentence begins with a capital and ends with a full stop. */
 export function sentence(words) {
-  const text = String(words ?? "").trim();
+  const text = tidy(words);
   if (text === "") return "";
   const first = Array.from(text)[0];
   return `${first.toUpperCase()}${text.slice(first.length)}${/[.!?…]$/.test(text) ? "" : "."}`;
@@ -48,7 +48,10 @@ export function when(at, now = Date.now()) {
 /** A moment that grows old on the page: `tickTimes` keeps it right. */
 const past = (at) => (ago(at) === "now" ? "just now" : ago(at));
 
-export const since = (at) => h("time", { class: "since", datetime: new Date(at).toISOString(), "data-at": at, title: new Date(at).toLocaleString("en-GB") }, past(at));
+export function since(at) {
+  const date = new Date(at);
+  return h("time", { class: "since", datetime: date.toISOString(), "data-at": at, title: date.toLocaleString("en-GB") }, past(at));
+}
 
 export function tickTimes(root) {
   for (const element of root.querySelectorAll("time.since")) {

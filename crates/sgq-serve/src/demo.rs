@@ -163,7 +163,7 @@ impl Study {
         if question.report.is_some() {
             return QUICK * (place as u32 + 1);
         }
-        let usual = if question.user % SLOW == 0 { SLOWER * ANSWER } else { ANSWER };
+        let usual = if question.user.is_multiple_of(SLOW) { SLOWER * ANSWER } else { ANSWER };
         usual.mul_f64(0.5 + self.random.unit())
     }
 

@@ -22,13 +22,20 @@ pub struct Expected {
 pub struct Course {
     /// Queries so far.
     pub queries: u64,
-    /// `(queries, part, low, high)` after each answer, as far as it is known.
-    pub parts: Vec<(f64, [f64; 3])>,
+    /// After each answer, as far as it is known.
+    pub parts: Vec<Then>,
     pub tolerance: Option<f64>,
     /// How many queries there may be in all by each budget, and its name.
     pub limits: Vec<(u64, &'static str)>,
     /// When the last answers came, in milliseconds since 1970.
     pub times: Vec<i64>,
+}
+
+/// What was believed to remain after so many queries: expected, and the ends of the interval.
+#[derive(Clone, Copy, Debug)]
+pub struct Then {
+    queries: f64,
+    part: [f64; 3],
 }
 
 /// A slope needs so many answers, and so much of a run says nothing of its end.
@@ -42,7 +49,7 @@ impl Course {
         let limit = self.limits.iter().min_by_key(|(queries, _)| *queries).copied();
         let most = limit.map_or(u64::MAX, |(queries, _)| queries.max(self.queries));
         let by_part = self.to_tolerance().map(|[queries, low, high]| {
-            let after = |more: f64| self.queries.saturating_add(more.ceil().max(1.0).min(1e15) as u64);
+            let after = |more: f64| self.queries.saturating_add(more.ceil().clamp(1.0, 1e15) as u64);
             [after(queries), after(low).min(most), after(high).min(most)]
         });
         let (reason, [queries, low, high]) = match (by_part, limit) {
@@ -61,21 +68,21 @@ impl Course {
     /// How many more queries until the part is the tolerance: by the slope of its logarithm over the last third of the answers.
     fn to_tolerance(&self) -> Option<[f64; 3]> {
         let tolerance = self.tolerance?;
-        let known: Vec<(f64, [f64; 3])> =
-            self.parts.iter().copied().filter(|(_, part)| part.iter().all(|it| *it > 0.0 && it.is_finite())).collect();
+        let is_known = |then: &Then| then.part.iter().all(|it| *it > 0.0 && it.is_finite());
+        let known: Vec<Then> = self.parts.iter().copied().filter(is_known).collect();
         let third = (known.len() / 3).max(FEWEST);
         let last = known.get(known.len().checked_sub(third)?..)?;
         let count = last.len() as f64;
-        let mean = |of: &dyn Fn(&(f64, [f64; 3])) -> f64| last.iter().map(of).sum::<f64>() / count;
-        let (x, y) = (mean(&|it| it.0), mean(&|it| it.1[0].ln()));
-        let spread = mean(&|it| (it.0 - x).powi(2));
-        let slope = mean(&|it| (it.0 - x) * (it.1[0].ln() - y)) / spread;
-        let left = mean(&|it| (it.1[0].ln() - y - slope * (it.0 - x)).powi(2));
+        let mean = |of: &dyn Fn(&Then) -> f64| last.iter().map(of).sum::<f64>() / count;
+        let (x, y) = (mean(&|it| it.queries), mean(&|it| it.part[0].ln()));
+        let spread = mean(&|it| (it.queries - x).powi(2));
+        let slope = mean(&|it| (it.queries - x) * (it.part[0].ln() - y)) / spread;
+        let left = mean(&|it| (it.part[0].ln() - y - slope * (it.queries - x)).powi(2));
         let error = (left / (count - 2.0).max(1.0) / spread).sqrt();
         if slope.is_nan() || slope >= 0.0 {
             return None;
         }
-        let (_, part) = last.last()?;
+        let part = last.last()?.part;
         let more = |part: f64, slope: f64| match slope < 0.0 {
             true => ((tolerance / part).ln() / slope).max(0.0),
             false => f64::INFINITY,
@@ -93,8 +100,8 @@ impl Course {
 }
 
 /// What was believed after each answer, for a course.
-pub fn parts(believed: &[Believed], queries_at: impl Fn(i64) -> u64) -> Vec<(f64, [f64; 3])> {
-    believed.iter().map(|it| (queries_at(it.seq) as f64, it.part)).collect()
+pub fn parts(believed: &[Believed], queries_at: impl Fn(i64) -> u64) -> Vec<Then> {
+    believed.iter().map(|it| Then { queries: queries_at(it.seq) as f64, part: it.part }).collect()
 }
 
 #[cfg(test)]
@@ -102,8 +109,8 @@ mod tests {
     use super::*;
 
     fn course(parts: impl Iterator<Item = f64>) -> Course {
-        let parts: Vec<(f64, [f64; 3])> =
-            parts.enumerate().map(|(n, part)| (n as f64 + 1.0, [part, part / 2.0, part * 2.0])).collect();
+        let then = |(n, part)| Then { queries: n as f64 + 1.0, part: [part, part / 2.0, part * 2.0] };
+        let parts: Vec<Then> = parts.enumerate().map(then).collect();
         let times = (0..10).map(|n| 1_000_000 + 500 * n).collect();
         Course { queries: parts.len() as u64, parts, tolerance: Some(1e-4), limits: Vec::new(), times }
     }

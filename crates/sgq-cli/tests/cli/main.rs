@@ -18,6 +18,7 @@ mod plan;
 mod random;
 mod report_data;
 mod reproduce;
+mod serve;
 mod session;
 mod terminal;
 mod users;

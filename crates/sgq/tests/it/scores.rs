@@ -141,7 +141,7 @@ fn a_ranking_is_what_is_asked() {
     let mut scored = 0;
     while session.queries() < 2 * users as u64 + 500 {
         // They are looked at now and then: each look costs as much as a choice among all users.
-        let scores = if session.queries() % 7 == 0 { session.scores() } else { None };
+        let scores = if session.queries().is_multiple_of(7) { session.scores() } else { None };
         let Some(query) = session.ask().unwrap() else { break };
         if let Some(scores) = scores {
             assert_eq!(scores.best(), Some(query.user), "query {}", session.queries());
