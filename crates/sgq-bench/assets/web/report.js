@@ -20,6 +20,9 @@ function remember(name, words) {
   history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname + location.search);
 }
 
+// Somebody follows another link to this page.
+addEventListener("hashchange", () => location.reload());
+
 function shareButton() {
   const button = make("button", { type: "button" }, "Copy a link to this view");
   const said = make("span", { role: "status", class: "table-count" });

@@ -58,7 +58,7 @@ pub fn write(
     }
     page.body.push_str(
         "<p>The gap is how far the objective is above its minimum; the floor is what remains of it however long one asks. A \
-         dotted bound is not guaranteed: what it wants besides is said with its method.</p>\n",
+         dashed bound is not guaranteed: what it wants besides is said with its method.</p>\n",
     );
     let json = serde_json::to_string_pretty(&CertificateFile::new(experiment, certificates)).unwrap_or_default();
     folder.write("certificate.json", json + "\n")?;

@@ -139,3 +139,23 @@ fn number(value: f64, digits: usize) -> Value {
         other => json!(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_that_diverges_ends_with_a_note_and_a_gap_is_a_break() {
+        let means = [1.0, 0.5, f64::NAN, f64::NAN, 0.25, 0.123_456_789, f64::INFINITY, f64::INFINITY];
+        let at = |(x, mean): (usize, &f64)| Point { x: x as f64, mean: *mean, error: 0.1 };
+        let points = means.iter().enumerate().map(at).collect();
+        let curve = Curve { label: "</script>".into(), points, dashed: true, ..Curve::default() };
+        let figure = Figure { x_label: "queries".into(), curves: vec![curve], ..Figure::default() };
+        let Chart(chart) = Chart::of(&[("queries", true, &figure)], 100);
+        let series = &chart["series"][0];
+        assert_eq!(series["x"]["queries"], json!([0, 1, 2, 4, 5, 6]));
+        assert_eq!(series["y"], json!([1, 0.5, null, 0.25, 0.12346, null]));
+        assert_eq!(series["note"], "diverges: its mean is infinite from 6 on");
+        assert_eq!((&series["dashed"], &series["hidden"], &chart["log"]), (&json!(true), &Value::Null, &json!(true)));
+    }
+}

@@ -68,3 +68,32 @@ impl Page {
 fn inert(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_end_its_element() {
+        let mut page = Page::new("a <b> \"title\"", "");
+        page.benchmark = Some(json!({ "name": "</script><!--<script>\u{2028}" }));
+        let page = page.finish();
+        assert_eq!(
+            (page.matches("<script").count(), page.matches("</script").count(), page.matches("<!--").count()),
+            (2, 2, 0)
+        );
+        let (_, data) = page.split_once("id=\"data\">").unwrap();
+        let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+        assert_eq!(data["benchmark"]["name"], "</script><!--<script>\u{2028}");
+    }
+
+    #[test]
+    fn the_policy_names_the_style_and_the_script_that_are_there() {
+        let page = Page::new("x", "p { color: red; }").finish();
+        let between = |from: &str, to: &str| page.split_once(from).unwrap().1.split_once(to).unwrap().0;
+        for text in [between("<style>", "</style>"), between("<script type=\"module\">", "</script>")] {
+            assert!(page.contains(&format!("'{}'", hash::source(text))));
+        }
+        assert!(!REPORT_JS.contains("innerHTML") && !REPORT_JS.contains("</") && !REPORT_CSS.contains("</"));
+    }
+}

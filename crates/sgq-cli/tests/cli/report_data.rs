@@ -43,13 +43,14 @@ fn near(written: &Value, number: f64, part: f64) -> bool {
 #[test]
 fn charts_hold_the_rows_of_the_curves() {
     let place = tempdir().unwrap();
-    fs::write(place.path().join("x.toml"), HOSTILE).unwrap();
+    let text = HOSTILE.replace("step_size = 9", "step_size = 0.1").replace("[[problem]]", "[users]\nlatency = { exponential = 1 }\n[[problem]]");
+    fs::write(place.path().join("x.toml"), text).unwrap();
     succeeds(place.path(), &["run", "x.toml", "--out", "o"]);
     let page = read_text(place.path().join("o/report.html"));
     let data = data(&page);
     let chart = &data["charts"][0];
     let keys: Vec<&str> = chart["x"].as_array().unwrap().iter().map(|axis| axis["key"].as_str().unwrap()).collect();
-    assert_eq!(keys, ["queries", "cost"]);
+    assert_eq!(keys, ["queries", "time", "cost"]);
 
     // problem, method, queries, gap_mean, gap_sem, time, cost, numbers
     let csv = read_text(place.path().join("o/curves.csv"));
@@ -120,4 +121,23 @@ fn a_benchmarks_choices_are_its_summary() {
         seen += 1;
     }
     assert_eq!(seen, 2 * 3 * 2);
+}
+
+#[test]
+fn a_certificate_has_a_page() {
+    let place = tempdir().unwrap();
+    let tamed = HOSTILE.replace("step_size = 9", "step_size = 0.01");
+    fs::write(place.path().join("x.toml"), tamed).unwrap();
+    let told = succeeds(place.path(), &["certify", "x.toml", "--out", "o"]);
+    assert!(told.contains("written to o: bounds.svg bounds.png certificate.json report.html"), "{told}");
+    let page = read_text(place.path().join("o/report.html"));
+    let series = &data(&page)["charts"][0]["series"];
+    assert!(series[0]["name"].as_str().unwrap().starts_with("a<b>&"), "{series}");
+    let json: Value = serde_json::from_str(&read_text(place.path().join("o/certificate.json"))).unwrap();
+    let start = json["certificates"][0]["start_gap"].as_f64().unwrap();
+    assert!(series[0]["y"][0].as_f64().unwrap() >= 0.9999 * start, "{series}");
+    assert_eq!((page.matches("<script").count(), page.matches("</script").count()), (2, 2));
+    // What another command wrote stays.
+    let refused = super::refuses(place.path(), &["run", "x.toml", "--out", "o"]);
+    assert!(refused.contains("--force"), "{refused}");
 }
