@@ -6,6 +6,8 @@ use std::{
     process::{Child, Command},
 };
 
+use crate::virtual_environment::{VirtualEnvironment, read, root, run};
+
 type Check = (&'static str, &'static [&'static str]);
 
 /// What the package is tested with.

@@ -1,6 +1,7 @@
 //! What theory guarantees for each method of an experiment, and what not.
 
 mod json;
+pub mod page;
 
 use std::str::FromStr;
 

@@ -2,13 +2,18 @@
 
 mod finished;
 
-use std::{error::Error, fmt::Write as _, path::PathBuf};
+use std::{
+    error::Error,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 use sgq::theory::{Certificate, Constant, Region, Theorem};
 use sgq_bench::{
     Experiment,
-    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify},
+    certify::{CertificateFile, MethodCertificate, Options, RegionSpec, certify, page},
     experiment::NamedProblem,
+    output::{Claim, Folder},
     readable::{short, short_factor},
 };
 
@@ -45,6 +50,12 @@ pub struct Args {
     /// Decides which points are tried
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// Write report.html, certificate.json and the bounds as figures into this folder as well
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace the results of another command in that folder
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Print the verdicts as JSON
     #[arg(long)]
     json: bool,
@@ -55,6 +66,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
     if let Some(model) = finished::model_in(&args.file) {
+        if args.out.is_some() {
+            return Err("--out is for experiments: what a fit has to say is in its own folder, in report.html".into());
+        }
         return finished::run(&model, args.json, args.quiet);
     }
     let experiment = run::read(&args.file, &[])?;
@@ -64,6 +78,16 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         );
     }
     let options = Options { region: args.region.clone(), samples: args.samples as usize, seed: args.seed };
+    let said = serde_json::json!({
+        "region": format!("{:?}", args.region), "samples": args.samples, "seed": args.seed,
+    });
+    let claim = |out: &Path| -> Result<_, Box<dyn Error>> {
+        let claim = Claim::new("certify", &said).about(&args.file).writes(page::files(&experiment)).force(args.force);
+        claim.check(out)?;
+        Ok(Folder::open(out, claim)?)
+    };
+    // First, so that a folder that may not be written to is known before anything is computed.
+    let folder = args.out.as_deref().map(claim).transpose()?;
     let certificates = certify(&experiment, &options)?;
     if args.json {
         let file = CertificateFile::new(&experiment, &certificates);
@@ -74,6 +98,13 @@ pub fn run(args: &Args) -> Result<Outcome, Box<dyn Error>> {
         }
     } else {
         terminal::say(text(&experiment, &certificates).trim_end())?;
+    }
+    if let Some(mut folder) = folder {
+        page::write(&mut folder, &experiment, &certificates)?;
+        folder.commit()?;
+        if !args.json && !args.quiet {
+            terminal::say_written(&folder, "")?;
+        }
     }
     Ok(Outcome::Done)
 }
@@ -118,15 +149,7 @@ fn write_problem(text: &mut String, problem: &NamedProblem, it: &Certificate) {
         let _ = write!(text, "; here from {} to {}", short(low), short(high));
     }
     text.push_str("\n\n");
-    let constants = &it.constants;
-    for (name, meaning, constant) in [
-        ("L", "mean smoothness of the users", constants.mean_smoothness),
-        ("L_max", "largest smoothness of a user", constants.max_smoothness),
-        ("L_f", "smoothness of f itself", constants.objective_smoothness),
-        ("mu", "Polyak-Łojasiewicz constant", constants.pl_constant),
-        ("sigma*", "mean squared gradient at the optimum", constants.sigma_star),
-        ("Delta", "how far users' gradients differ, on the region", constants.delta),
-    ] {
+    for (name, meaning, constant) in page::constants(it) {
         write_constant(text, name, meaning, constant);
     }
     text.push('\n');

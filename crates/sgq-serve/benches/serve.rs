@@ -23,7 +23,9 @@ use sgq_serve::{Options, Server};
 
 const DIM: usize = 20;
 /// So long a writer is watched, each time.
-const WATCHED: Duration = Duration::from_secs(8);
+const WATCHED: Duration = Duration::from_secs(4);
+/// So many times each, in turn: other programs on the machine disturb both alike.
+const TIMES: usize = 5;
 /// A page asks again at most so often while it is told of changes.
 const PAGE_PAUSE: Duration = Duration::from_millis(250);
 
@@ -207,7 +209,8 @@ fn look(address: SocketAddr, id: &str, is_over: &AtomicBool) -> usize {
 fn side_by_side(name: &str, path: &Path) {
     let id = path.file_name().unwrap().to_string_lossy().into_owned();
     println!("the writer of {name}, queries a second in {} s each:", WATCHED.as_secs());
-    for _ in 0..3 {
+    let mut rates: Vec<[f64; 2]> = Vec::new();
+    for _ in 0..TIMES {
         let alone = writer(path);
         let (watched, looks) = served(path, |address| {
             let is_over = AtomicBool::new(false);
@@ -220,5 +223,12 @@ fn side_by_side(name: &str, path: &Path) {
             })
         });
         println!("  alone {alone:.0}   with a page open {watched:.0}   ({looks} looks)");
+        rates.push([alone, watched]);
     }
+    let median = |which: usize| {
+        let mut of: Vec<f64> = rates.iter().map(|rates| rates[which]).collect();
+        of.sort_by(f64::total_cmp);
+        of[of.len() / 2]
+    };
+    println!("  in the middle: alone {:.0}, with a page open {:.0}", median(0), median(1));
 }
