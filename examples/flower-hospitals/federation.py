@@ -119,7 +119,7 @@ What each clinic would type on its own machine, {name} for one:
 
 Start an app, in another terminal:
   export FLWR_HOME={shlex.quote(str(federation.home))} FLWR_TELEMETRY_ENABLED=0 FLWR_DISABLE_UPDATE_CHECK=1
-  flwr run . {CONNECTION} --stream
+  flwr run APP {CONNECTION} --stream --run-config "…"        APP: the folder with pyproject.toml; README.md has the words
 
 Logs are in {federation.logs}. {end} ends it.""",
         flush=True,

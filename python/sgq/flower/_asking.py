@@ -148,8 +148,9 @@ class _Asking:
         # A session that has stopped needs nobody, unless there are closing questions.
         if self.session.stop_reason is not None:
             self.ask()
-        if self.out or self.session.stop_reason is None or self.may_come_back():
-            self.gather()
+            if not self.out and not self.may_come_back():
+                return self.result()
+        self.gather()
         while not self.ended:
             self.nodes.look()
             self.look_who_is_there()
@@ -166,7 +167,11 @@ class _Asking:
 
     def result(self) -> OptimizeResult | GlmResult:
         if self.ledger is None or not self.is_study:
-            return _outcome(self.session, self.history, self.ended, stacklevel=5)
+            outcome = _outcome(self.session, self.history, self.ended, stacklevel=5)
+            if not outcome.success and (silent := self.never_answered()):
+                outcome["message"] += f"; never answered: {some(silent)}, without whom the gap may not fall{self.presence.said()}"
+                log.warning("%s", outcome.message)
+            return outcome
         found = self.ledger.result()
         if not self.ended:
             without = dict(self.ledger.refusals())
@@ -184,6 +189,11 @@ class _Asking:
         if found is None:
             raise Stalled(f"there are no coefficients yet: {self.session.message or 'not everybody has answered the first question'}")
         return found
+
+    def never_answered(self) -> list[str]:
+        """Users who are part of the objective, and of whom nothing is known."""
+        counts = self.session.queries_per_user
+        return [name for user, name in enumerate(self.presence.users) if counts[user] == 0 and not self.session.has_left(user)]
 
     def keep_what_came(self) -> None:
         """Takes the answers that were pulled before an exception: nobody must be asked for them again."""
@@ -216,7 +226,7 @@ class _Asking:
         while missing := self.presence.missing():
             if time.monotonic() >= until:
                 if not self.nodes.connected():
-                    raise Stalled(f"nobody is connected after {self.limits.patience:g} s: start the nodes of {some(missing)}")
+                    raise Stalled(f"nobody is connected after {self.limits.patience:g} s: start the nodes of {some(missing)}{self.presence.said()}")
                 break
             self.receive()
             self.sleep()
@@ -391,7 +401,7 @@ class _Asking:
             who = waited_for or {self.presence.users[user] for user in self.presence.absent}
             raise Stalled(
                 f"not connected after {self.limits.patience:g} s, and nobody else can be asked: {some(who)}; start their nodes and run "
-                "again: all answers so far are in the session"
+                f"again: all answers so far are in the session{self.presence.said()}"
             )
 
     def took_too_long(self, out: Out) -> None:

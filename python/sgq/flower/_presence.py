@@ -23,6 +23,7 @@ class Presence:
         self.nodes = Nodes(network, self.users, self.note)
         self.absent: set[int] = set()
         self.seen = -1
+        self.notes: list[str] = []
         number = {name: number for number, name in enumerate(self.users)}
         for event in self.ledger.history() if self.ledger is not None else ():
             if event["kind"] in ("away", "back", "left") and event["user"] is not None:
@@ -32,8 +33,13 @@ class Presence:
     def note(self, words: str) -> None:
         """Writes a line into the record, where there is one."""
         log.info("%s", words)
+        self.notes.append(words)
         if self.ledger is not None:
             self.ledger.note(words)
+
+    def said(self) -> str:
+        """The last things that were noted of nodes, to stand at the end of a message."""
+        return "".join(f"; {words}" for words in self.notes[-3:])
 
     def can_be_asked(self, user: int) -> bool:
         """Whether nothing but its connection keeps a user from being asked."""

@@ -80,8 +80,8 @@ class StrategicQuery(Strategy):
             raise ValueError(f"local_rate is {local_rate!r}: it must be a positive number, the step size of users")
         if at_a_time < 1:
             raise ValueError(f"at_a_time is {at_a_time!r}: at least one user is asked in a round")
-        if isinstance(users, int) and users < 1:
-            raise ValueError(f"users is {users!r}: give their names, or how many there are")
+        if isinstance(users, str) or (isinstance(users, int) and users < 1):
+            raise ValueError(f"users is {users!r}: give a list of their names, or how many there are")
         if "x0" in settings or "open" in settings:
             raise TypeError("x0 is initial_arrays of start, and open is at_a_time")
         self.method, self.users, self.at_a_time, self.settings = method, users, at_a_time, settings

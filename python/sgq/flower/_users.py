@@ -52,7 +52,10 @@ def user(app: ClientApp, *, name: Name | None = None) -> Callable[[Function], Fu
             if point is None:
                 raise Refusal("it answers at points, and not by a plan: its app is another one than the coordinator's session needs")
             more = {"wants": words.get("wants")} if takes_wants else {}
-            parts = _parts(answer(point, context, **more), point.size, (*PARTS, "privacy"))
+            answered = answer(point, context, **more)
+            if answered is None:
+                raise Refusal("its function returned None: it must return g, (f, g), (f, g, H), or a dict with \"gradient\"")
+            parts = _parts(answered, point.size, (*PARTS, "privacy"))
             sent = {key: np.asarray(parts[key], dtype=float) for key in ARRAYS if parts.get(key) is not None}
             numbers: dict[str, Word | None] = {key: float(parts[key]) for key in NUMBERS if parts.get(key) is not None}
             if parts.get("privacy") is not None:

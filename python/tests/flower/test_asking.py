@@ -347,6 +347,18 @@ def test_an_array_that_cannot_be_read_is_no_answer_and_stops_nobody(tmp_path, da
     assert result.queries == 40
 
 
+def test_a_user_who_never_answered_is_named_where_the_gap_does_not_fall(tmp_path):
+    grid = federation()
+    grid.nodes[number_of(grid, 3)].config = {"user": "user-33"}
+    with ledger(tmp_path) as session:
+        result = sgq.flower.run(grid, session, patience=0.05)
+    assert "never answered: user-3, without whom the gap may not fall" in result.message and "is of 'user-33'" in result.message
+    with ledger(tmp_path) as session:
+        before = len(session.history())
+        sgq.flower.run(federation(), session)
+        assert len(session.history()) == before
+
+
 def test_noise_that_was_added_at_home_is_in_the_account(tmp_path):
     app = ClientApp()
 

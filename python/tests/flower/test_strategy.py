@@ -99,7 +99,7 @@ def test_who_fails_or_is_gone_is_not_waited_for():
         ({"local_rate": 0}, ValueError, "local_rate is 0"),
         ({"at_a_time": 0}, ValueError, "at_a_time is 0"),
         ({"x0": [1.0]}, TypeError, "x0 is initial_arrays"),
-        ({"users": 0}, ValueError, "users is 0: give their names"),
+        ({"users": 0}, ValueError, "users is 0: give a list of their names"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, error, words):
