@@ -1,6 +1,5 @@
-// Curves that one can read with the pointer, the keyboard and a screen reader: drawn as SVG, so that print is sharp, CSS gives
-// the colours in light and dark, and no drawing library is needed: uPlot draws faster, but on a canvas, which keeps its colours
-// when the page's change and which print blurs, and it alone would be as large as everything here.
+// Curves to read with pointer, keyboard and screen reader. They are SVG, so that print is sharp and CSS gives the colours in
+// light and dark. uPlot would draw faster, but on a canvas, which print blurs and CSS does not reach, and is as large as all this.
 //
 //   const it = chart(element, {
 //     title, description,                      description: what a screen reader says of the picture
@@ -580,7 +579,7 @@ export function chart(element, given) {
   plot.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || !geometry) return;
     const across = event.clientX - plot.getBoundingClientRect().left;
-    // A finger that moves reads the values; the buttons zoom for it.
+    // A finger reads the values; buttons zoom for it.
     if (event.pointerType !== "touch" && across > geometry.box.left && across < geometry.box.right) {
       drag = { from: across, to: across };
       plot.setPointerCapture(event.pointerId);

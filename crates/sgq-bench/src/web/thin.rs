@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn straight_lines_are_two_points_and_spikes_stay() {
-        assert_eq!(kept(&samples(1000, |x| 1.0 + x), Scale::new(999.0, 1000.0), 500), [0, 999]);
+        // Straight on one axis is nearly so on the other.
+        assert_eq!(kept(&samples(1000, |x| 1e6 + x), Scale::new(1e6, 2e6), 500), [0, 999]);
         let spike = samples(1_000_000, |x| if x == 123_456.0 { 9.0 } else { 1.0 });
         assert!(kept(&spike, Scale::new(1.0, 9.0), 500).contains(&123_456));
         assert_eq!(kept(&[], Scale::new(1.0, 2.0), 10), Vec::<usize>::new());
