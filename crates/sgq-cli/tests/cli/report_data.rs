@@ -43,7 +43,9 @@ fn near(written: &Value, number: f64, part: f64) -> bool {
 #[test]
 fn charts_hold_the_rows_of_the_curves() {
     let place = tempdir().unwrap();
-    let text = HOSTILE.replace("step_size = 9", "step_size = 0.1").replace("[[problem]]", "[users]\nlatency = { exponential = 1 }\n[[problem]]");
+    let text = HOSTILE
+        .replace("step_size = 9", "step_size = 0.1")
+        .replace("[[problem]]", "[users]\nlatency = { exponential = 1 }\n[[problem]]");
     fs::write(place.path().join("x.toml"), text).unwrap();
     succeeds(place.path(), &["run", "x.toml", "--out", "o"]);
     let page = read_text(place.path().join("o/report.html"));
