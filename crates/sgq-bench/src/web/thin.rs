@@ -116,12 +116,14 @@ fn extremes(samples: &[Sample]) -> Vec<usize> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Vec::new();
     };
-    let per_x = WIDTH_AND_HEIGHT.0 / (last.x - first.x).max(f64::MIN_POSITIVE);
+    let span = last.x - first.x;
+    // Samples that are all in one place are in one column.
+    let per_x = if span > 0.0 { WIDTH_AND_HEIGHT.0 / span } else { 0.0 };
     let column = |place: usize| ((samples[place].x - first.x) * per_x).floor();
     let mut places = Vec::new();
     let mut begin = 0;
     while begin < samples.len() {
-        let end = (begin..samples.len()).find(|place| column(*place) != column(begin)).unwrap_or(samples.len());
+        let end = (begin + 1..samples.len()).find(|place| column(*place) != column(begin)).unwrap_or(samples.len());
         let by_y = |one: &usize, other: &usize| samples[*one].y.total_cmp(&samples[*other].y);
         places.extend([begin, end - 1]);
         places.extend((begin..end).min_by(by_y));
@@ -169,6 +171,8 @@ mod tests {
         assert!(kept(&spike, Scale::new(1.0, 9.0), 500).contains(&123_456));
         assert_eq!(kept(&[], Scale::new(1.0, 2.0), 10), Vec::<usize>::new());
         assert_eq!(kept(&samples(1, |_| 0.0), Scale::new(1.0, 2.0), 10), [0]);
+        let in_one_place: Vec<Sample> = samples(5, |x| x).iter().map(|it| Sample { x: 3.0, ..*it }).collect();
+        assert!(kept(&in_one_place, Scale::new(1.0, 4.0), 10).starts_with(&[0]));
         let noise = samples(2000, |x| 1.0 + (x * 12.9898).sin().abs());
         assert_eq!(kept(&noise, Scale::new(1.0, 2.0), 200).len(), 200);
     }
