@@ -97,7 +97,7 @@ fn coefficients_come_first_and_the_methods_numbers_last() {
         "And 51 more users",
         "<h2>The method's own numbers</h2>",
         "<dd>frugal</dd>",
-        "<title>the gap</title>",
+        "-title\">the gap</title>",
     ];
     let places: Vec<usize> = parts.iter().map(|part| position(&page, part)).collect();
     let first_out_of_place = (1..parts.len()).find(|k| places[k - 1] >= places[*k]);

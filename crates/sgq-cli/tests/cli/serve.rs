@@ -11,7 +11,7 @@ use super::*;
 
 /// A ledger of three users, of whom nobody was asked yet.
 fn study(folder: &Path) {
-    fs::write(folder.join("clinics.csv"), "name\nnorth\nsouth\nwest\n").unwrap();
+    fs::write(folder.join("clinics.csv"), "user\nnorth\nsouth\nwest\n").unwrap();
     succeeds(folder, &["session", "new", "study.sgq", "--users", "clinics.csv", "--dim", "2", "--budget", "30"]);
 }
 

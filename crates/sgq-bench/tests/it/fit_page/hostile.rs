@@ -35,7 +35,9 @@ fn names_are_text() {
             json!([{ "user": name, "coefficient": name, "in_std_errors": 1.0, "flagged": true }]);
         let (page, svg) = (html(&it, None).unwrap(), forest_svg(&it).unwrap());
         for text in [&page, &svg] {
-            assert!(!text.contains("<script") && !text.contains("<img") && !text.contains("onload='"), "{k}: {text}");
+            // The page has scripts of its own.
+            let foreign = ["<script>alert", "<img", "onload='"];
+            assert!(!foreign.iter().any(|it| text.contains(it)), "{k}: {text}");
             let steers = |c: char| {
                 (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             };
