@@ -190,7 +190,8 @@ export function table(element, given) {
   function draw() {
     pending = 0;
     if (!isHere() && !blocks.has(0)) load(0);
-    const window = Math.ceil((scroller.clientHeight || 500) / rowHeight);
+    // On paper the whole table is in view: no more than a screen of it is drawn.
+    const window = Math.ceil(Math.min(scroller.clientHeight || 500, 2000) / rowHeight);
     const all = total <= FEW;
     const first = all ? 0 : Math.max(0, Math.min(total - window, Math.floor(scroller.scrollTop / rowHeight)) - AHEAD);
     const last = all ? total : Math.min(total, first + window + 2 * AHEAD);
