@@ -100,7 +100,9 @@ fn installed() -> bool {
     println!("── browser: installing {}", PACKAGES.join(" and "));
     let apt = |arguments: &[&str]| {
         let mut command = Command::new("timeout");
-        command.args([INSTALLING_SECONDS, "apt-get", "-qq", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"]).args(arguments);
+        command
+            .args([INSTALLING_SECONDS, "apt-get", "-qq", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"])
+            .args(arguments);
         command.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
