@@ -1,5 +1,5 @@
 // Curves to read with pointer, keyboard and screen reader. They are SVG, so that print is sharp and CSS gives the colours in
-// light and dark. uPlot would draw faster, but on a canvas, which print blurs and CSS does not reach, and is as large as all this.
+// light and dark. uPlot draws faster, on a canvas, which print blurs and CSS does not reach.
 //
 //   const it = chart(element, {
 //     title, description,                      description: what a screen reader says of the picture

@@ -190,7 +190,6 @@ export function table(element, given) {
   function draw() {
     pending = 0;
     if (!isHere() && !blocks.has(0)) load(0);
-    // On paper the whole table is in view: no more than a screen of it is drawn.
     const window = Math.ceil(Math.min(scroller.clientHeight || 500, 2000) / rowHeight);
     const all = total <= FEW;
     const first = all ? 0 : Math.max(0, Math.min(total - window, Math.floor(scroller.scrollTop / rowHeight)) - AHEAD);
