@@ -1,5 +1,4 @@
-// Curves to read with pointer, keyboard and screen reader. They are SVG, so that print is sharp and CSS gives the colours in
-// light and dark. uPlot draws faster, on a canvas, which print blurs and CSS does not reach.
+// Curves to read with pointer, keyboard and screen reader. SVG is sharp on paper, and CSS gives its colours; uPlot's canvas is not.
 //
 //   const it = chart(element, {
 //     title, description,                      description: what a screen reader says of the picture
