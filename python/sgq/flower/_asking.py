@@ -34,11 +34,11 @@ class Stalled(RuntimeError):
 class Limits:
     """How long `run` waits, in seconds, and how often a question is put again."""
 
-    timeout: float = 300.0
-    ttl: float = 3600.0
-    retries: int = 2
-    wait: float = 1.0
-    patience: float = 120.0
+    timeout: float
+    ttl: float
+    retries: int
+    wait: float
+    patience: float
 
     def __post_init__(self) -> None:
         for name in ("timeout", "ttl", "wait", "patience"):

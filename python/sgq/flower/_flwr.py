@@ -45,7 +45,6 @@ __all__ = [
     "one_line",
     "records",
     "register",
-    "reply_to",
     "words_in",
 ]
 
@@ -163,11 +162,7 @@ def register(app: ClientApp, kind: str, answer: Callable[[RecordDict, Context], 
 
     @app.query(kind)
     def _answer(message: Message, context: Context) -> Message:
-        return reply_to(message, answer(message.content, context))
-
-
-def reply_to(message: Message, content: RecordDict) -> Message:
-    return Message(content, reply_to=message)
+        return Message(answer(message.content, context), reply_to=message)
 
 
 def discreet(message: Message, context: Context, call_next: Callable[[Message, Context], Message]) -> Message:

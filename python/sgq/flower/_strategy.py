@@ -179,12 +179,13 @@ class StrategicQuery(Strategy):
             raise ValueError(f"{len(there)} users are connected, and users is {self.users}: give the names of those who take part")
         return there
 
-    def _settle(self, patience: float = SETTLE_TIME) -> None:
-        """Looks who is connected; those who are not are away, after a while for nodes that are new to say whose they are."""
-        until, nodes = time.monotonic() + patience, self.presence.nodes
+    def _settle(self, patience: float | None = None) -> None:
+        """Looks who is connected; those who are not are away: after patience or, without it, once nodes that are new have said whose they
+        are."""
+        until, nodes = time.monotonic() + (SETTLE_TIME if patience is None else patience), self.presence.nodes
         nodes.look()
-        while self.presence.missing() and time.monotonic() < until and (nodes.greeted or patience > SETTLE_TIME):
-            for reply in self.presence.nodes.network.receive(list(nodes.greeted)):
+        while self.presence.missing() and time.monotonic() < until and (nodes.greeted or patience is not None):
+            for reply in nodes.network.receive(list(nodes.greeted)):
                 nodes.take(reply)
             time.sleep(SETTLE_POLL_PERIOD)
             nodes.look()

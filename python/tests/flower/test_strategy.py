@@ -16,7 +16,6 @@ SETTINGS = {"smoothness": [1.0, 2.0, 3.0, 4.0], "seed": 7, "budget": 30, "tol": 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr("sgq.flower._nodes.NAMES_POLL_PERIOD", 0.001)
-    monkeypatch.setattr("sgq.flower._asking.SHORTEST_POLL", 0.0005)
 
 
 def an_app(dtype=np.float64, fails=()):
